@@ -1,0 +1,154 @@
+//! The configuration as the process uses it: every default filled in, every value parsed and within its range.
+//! Built only by [`super::load`] and [`super::parse`]; nothing here needs checking again.
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Cidr, HostName, Label, ServiceId};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    pub node: Node,
+    pub cores: Cores,
+    pub idle: Idle,
+    /// At least one; no two share an address.
+    pub listeners: Vec<Listener>,
+    pub admin: Admin,
+    pub state: State,
+    /// Only with the inline feed. No host name occurs twice.
+    pub services: Vec<Service>,
+    pub timeouts: Timeouts,
+    pub limits: Limits,
+    pub access_log: AccessLog,
+    /// Remarks on what is legal but hardly meant, each a whole line: `FILE:LINE: warning: …`.
+    pub warnings: Vec<String>,
+}
+
+/// Where this process stands. Ids are labels of logs and metrics; the region is also part of endpoint-set keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    pub id: Label,
+    pub region: Label,
+    pub pop: Label,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cores {
+    /// Every CPU that the process may run on.
+    Auto,
+    /// These CPU numbers, at least one, each once. Whether the machine has them is found out at start.
+    Pinned(Vec<usize>),
+}
+
+/// What a core does when its ring has no completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Sleep in the kernel at once: least CPU.
+    Park,
+    /// Poll for ever: least latency, a whole CPU each.
+    Spin,
+    /// Poll while recent gaps make it pay, then sleep.
+    Adaptive,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    pub address: SocketAddr,
+    pub protocol: Protocol,
+    /// Peers whose `X-Forwarded-*` are believed and appended to; everybody else's are replaced.
+    pub trusted_proxies: Vec<Cidr>,
+    /// Peers that may ask `/.well-known/gateway-health`.
+    pub internal_from: Vec<Cidr>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1 without TLS.
+    Http,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admin {
+    /// A loopback address, since the admin listener is plain HTTP.
+    pub address: SocketAddr,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Where snapshots, levels and the journal live. A relative path starts at the working directory.
+    pub dir: PathBuf,
+    /// The base to start from when `dir` has none.
+    pub snapshot: Option<PathBuf>,
+    pub feed: Feed,
+}
+
+/// Where changes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feed {
+    /// The `services` of this file, and nothing else.
+    Inline,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    pub id: ServiceId,
+    /// At least one.
+    pub hostnames: Vec<HostName>,
+    /// At least one; each once.
+    pub endpoints: Vec<SocketAddr>,
+    /// The router's own with this service's overrides applied.
+    pub timeouts: OriginTimeouts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the first octet of a request to the end of its head; then 408 and close.
+    pub request_head: Duration,
+    /// A client connection without a request is closed after this.
+    pub idle: Duration,
+    /// On SIGTERM: how long open requests may still take.
+    pub drain: Duration,
+    /// What a service may override.
+    pub origin: OriginTimeouts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OriginTimeouts {
+    /// TCP connect to an endpoint; then another attempt or 502.
+    pub connect: Duration,
+    /// From the whole request sent to the end of the response head; then 504.
+    pub response_head: Duration,
+    /// Longest pause between two octets of a body, either way; then the exchange is cut.
+    pub body_progress: Duration,
+    /// An unused connection to an endpoint is closed after this.
+    pub upstream_idle: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Request line and fields with their line ends; beyond: 431.
+    pub request_head_bytes: usize,
+    /// Status line and fields of the origin's answer; beyond: 502.
+    pub response_head_bytes: usize,
+    /// Field lines in a head, either way; beyond: 431 or 502.
+    pub head_fields: usize,
+    /// Client connections that a core holds at once; beyond: accepting pauses.
+    pub connections_per_core: usize,
+    /// Unused connections kept per core and endpoint; beyond: closed after use.
+    pub upstream_idle_connections: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccessLog {
+    pub path: LogPath,
+    /// Share of fast successes written, 0.0 to 1.0; failures and slow requests are always written.
+    pub success_sample: f64,
+    /// A request that took at least this long counts as slow.
+    pub slow: Duration,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogPath {
+    Stdout,
+    File(PathBuf),
+}
