@@ -13,3 +13,79 @@ pub const CONFIG_MISTAKES_MAX: usize = 1_000;
 pub const SERVICE_ID_BYTES_MAX: usize = 64;
 /// Names of nodes, regions and PoPs.
 pub const LABEL_BYTES_MAX: usize = 63;
+
+// Socket ring, per core.
+/// Submissions that fit between two enters; more are flushed with an extra enter.
+pub const RING_SUBMISSIONS: u32 = 1024;
+/// Completions that fit before the kernel keeps an overflow list (counted).
+pub const RING_COMPLETIONS: u32 = 8192;
+/// One provided receive buffer: an ordinary head, or an answer of 1 KB with its head, in one piece.
+pub const RECV_BUFFER_OCTETS: usize = 4096;
+/// Provided receive buffers of a core, 16 MiB of address space; untouched ones cost no memory.
+pub const RECV_BUFFERS: u16 = 4096;
+/// Buffers with the kernel at a time: few, so that they stay in the second-level cache.
+pub const RECV_BUFFERS_IN_RING: u16 = 256;
+/// With fewer than this left, connections receive one buffer at a time and copy what they queue for sending.
+pub const RECV_BUFFERS_PRESSED: usize = RECV_BUFFERS as usize / 2;
+/// Received and not yet read, per connection; above it the receive is cancelled, so that a slow reader holds
+/// back its peer. The kernel may deliver up to 32 buffers more in the same turn.
+pub const RECV_QUEUE_OCTETS: u32 = 64 << 10;
+/// Queued for sending and not yet taken by the kernel, per connection; above it senders wait.
+pub const SEND_QUEUE_OCTETS: usize = 64 << 10;
+/// Pieces of one vectored send.
+pub const SEND_PIECES_MAX: usize = 16;
+/// Idle send queues and head buffers kept for reuse.
+pub const SEND_POOL: usize = 256;
+/// A head buffer that grew beyond this is freed rather than kept.
+pub const HEAD_BUFFER_KEPT_OCTETS: usize = 16 << 10;
+/// What a fresh head buffer holds before it must grow.
+pub const HEAD_BUFFER_OCTETS: usize = 2048;
+/// Connections of one core, clients' and origins' together; above it accepting pauses. The process's descriptor
+/// limit lowers it.
+pub const CONNECTIONS_PER_CORE: usize = 1 << 20;
+/// How long a listener pauses after EMFILE or at the connection limit.
+pub const ACCEPT_PAUSE_TICKS: u32 = 10;
+/// Accepted descriptors handed over and not yet taken up by the accept task.
+pub const ACCEPTED_WAITING: usize = RING_COMPLETIONS as usize;
+/// Granularity of every timeout on the request path.
+pub const TICK_MS: u64 = 10;
+/// Ticks that the timer wheel sees at once (10.24 s); later deadlines come round again.
+pub const WHEEL_TICKS: u32 = 1024;
+/// A core never sleeps longer, whatever it waits for.
+pub const SLEEP_MAX_MS: u64 = 500;
+/// How long an adaptive core polls after its last completion.
+pub const SPIN_BUDGET_US: u64 = 100;
+/// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
+pub const CONNECTION_BUFFERED_OCTETS: usize = RECV_QUEUE_OCTETS as usize + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
+/// Memory that one core pins: the two queues of its ring and the ring of provided buffers.
+pub const PINNED_OCTETS_PER_CORE: usize =
+    RING_SUBMISSIONS as usize * 68 + RING_COMPLETIONS as usize * 16 + RECV_BUFFERS as usize * 16 + GLOMMIO_IO_MEMORY_OCTETS;
+/// What glommio may register for direct file I/O; a data core does none, and zero is not accepted.
+pub const GLOMMIO_IO_MEMORY_OCTETS: usize = 64 << 10;
+
+const _: () = assert!(RECV_BUFFERS.is_power_of_two(), "the kernel masks the ring's index");
+const _: () = assert!(RECV_BUFFERS_IN_RING < RECV_BUFFERS, "the rest must be able to wait on the stack");
+const _: () = assert!(RECV_BUFFER_OCTETS <= u16::MAX as usize, "a buffer's fill is kept in 16 bits");
+const _: () = assert!(CONNECTION_BUFFERED_OCTETS <= 256 << 10, "R-009: 256 KiB per connection and direction");
+const _: () = assert!(PINNED_OCTETS_PER_CORE <= 1 << 20, "must fit an unprivileged user's memlock limit");
+
+// HTTP/1.1 heads and bodies.
+/// Octets of a request or response head, final empty line included; beyond it 431, or 502 from an origin.
+pub const HEAD_OCTETS_MAX: usize = 32 * 1024;
+/// Octets of a request-target; beyond it 414.
+pub const TARGET_OCTETS_MAX: usize = 8 * 1024;
+/// Octets of a method; longer ones are nobody's: 501.
+pub const METHOD_OCTETS_MAX: usize = 32;
+/// Field lines of one head; beyond it 431.
+pub const FIELDS_MAX: usize = 100;
+/// Field names that one message may nominate in `Connection`; beyond it 400.
+pub const NOMINATED_MAX: usize = 16;
+/// Octets of a host name (RFC 1035, 2.3.4) without port and trailing dot.
+pub const HOST_OCTETS_MAX: usize = 253;
+/// Octets behind the size on one chunk-size line (extensions and white space).
+pub const CHUNK_EXTENSION_OCTETS_MAX: usize = 256;
+/// Octets of one trailer section, final empty line included.
+pub const TRAILERS_OCTETS_MAX: usize = 8 * 1024;
+
+const _: () = assert!(HEAD_OCTETS_MAX < u16::MAX as usize, "positions in a head are kept in 16 bits");
+const _: () = assert!(TARGET_OCTETS_MAX + METHOD_OCTETS_MAX < HEAD_OCTETS_MAX, "414 must be told from 431");
