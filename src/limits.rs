@@ -13,6 +13,10 @@ pub const CONFIG_MISTAKES_MAX: usize = 1_000;
 pub const SERVICE_ID_BYTES_MAX: usize = 64;
 /// Names of nodes, regions and PoPs.
 pub const LABEL_BYTES_MAX: usize = 63;
+/// Characters of outside text quoted in a message.
+pub const CONFIG_QUOTE_CHARS_MAX: usize = 80;
+/// CPU numbers end below this.
+pub const CORES_MAX: usize = 1_024;
 
 // Socket ring, per core.
 /// Submissions that fit between two enters; more are flushed with an extra enter.
@@ -53,6 +57,10 @@ pub const TICK_MS: u64 = 10;
 pub const WHEEL_TICKS: u32 = 1024;
 /// A core never sleeps longer, whatever it waits for.
 pub const SLEEP_MAX_MS: u64 = 500;
+/// How long a connection whose owner is done may take to send what is queued (5 s).
+pub const FINISH_TICKS: u32 = 500;
+/// How often the cancels of a closing connection are tried again (1 s).
+pub const CLOSE_RETRY_TICKS: u32 = 100;
 /// How long an adaptive core polls after its last completion.
 pub const SPIN_BUDGET_US: u64 = 100;
 /// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
