@@ -1,1 +1,43 @@
+//! What every replica of the route table must agree on. No runtime, no Kafka, no clock: bytes and values in, values out.
+//!
+//! ```text
+//! JSON line ── change::parse ──▶ Change ── Table::apply ──▶ Table ── Table::publish ──▶ View ── View::host ──▶ HostHit
+//!                                                             │ base: one Snapshot, mapped, shared
+//!                                                             │ overlay: what changed since
+//! ```
+//!
+//! The request path:
+//! ```text
+//! match view.host(b"shop.example.com") {                       // lower case, no port, no trailing dot
+//!     Some(HostHit::Service(service)) => {
+//!         let endpoints = service.endpoints(view.local());     // len(), get(index), iter(): Endpoint { address, state }
+//!     }
+//!     Some(HostHit::Tombstone { .. }) | None => { /* 404 */ }
+//! }
+//! ```
+//!
+//! An inline feed:
+//! ```text
+//! let mut table = Table::new(&Region::parse("local")?);
+//! let (version, service) = (Version::new(0, 1), ServiceId::parse("svc_hello")?);
+//! let value = HostValue::Mapped { service: service.clone(), class: Class::Custom };
+//! table.apply(Change { version, record: Record::Host(HostName::parse("hello.localhost")?, Some(value)) });
+//! let endpoint = Endpoint { address: "127.0.0.1:9000".parse()?, state: EndpointState::Healthy };
+//! let set = EndpointSet::new([endpoint])?;
+//! table.apply(Change { version, record: Record::Endpoints(service, region, Some(set)) });
+//! let view: View = table.publish();                            // cheap to clone: one for each core
+//! ```
+mod codec;
+mod digest;
+pub mod hash;
+pub mod id;
+pub mod limits;
+mod overlay;
+pub mod record;
+mod table;
+mod view;
+mod wire;
 
+pub use digest::Digest;
+pub use table::{Outcome, Refusal, Table};
+pub use view::{Endpoints, HostHit, RegionKey, ServiceRef, View};

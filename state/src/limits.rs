@@ -1,0 +1,26 @@
+//! Every bound of the state, unit in its name. What goes over one is refused, with the bound in the message.
+
+/// RFC 1035 section 2.3.4: 255 octets on the wire, 253 as text without the trailing dot.
+pub const HOST_OCTETS_MAX: usize = 253;
+/// RFC 1035 section 2.3.4.
+pub const HOST_LABEL_OCTETS_MAX: usize = 63;
+/// Of a service, owner or policy id, of a region's name and of a tombstone's reason. Their lengths are stored in one octet.
+pub const ID_OCTETS_MAX: usize = 128;
+
+/// One change as a JSON line.
+pub const CHANGE_OCTETS_MAX: usize = 1 << 20;
+/// Endpoints of one service in one region.
+pub const ENDPOINTS_PER_SET_MAX: usize = 4_096;
+/// Regions that one service may name.
+pub const REGIONS_PER_SERVICE_MAX: usize = 64;
+
+/// Keys in an overlay, all kinds together.
+pub const OVERLAY_KEYS_MAX: usize = 65_536;
+/// Octets that an overlay's entries may hold.
+pub const OVERLAY_OCTETS_MAX: usize = 32 << 20;
+/// Shards of one overlay map: a publication copies one pointer for each, a change the slots of one.
+pub(crate) const OVERLAY_SHARDS: usize = 512;
+
+const _: () = assert!(HOST_OCTETS_MAX < 256, "a host name's length is stored in one octet");
+const _: () = assert!(ID_OCTETS_MAX < 256, "an id's length is stored in one octet");
+const _: () = assert!(OVERLAY_SHARDS.is_power_of_two(), "a shard is picked by the hash's top bits");

@@ -1,0 +1,163 @@
+//! What is stored: keys, versions, and the values of each kind (design section 4, "A change on the log").
+
+use std::{fmt, net::SocketAddr};
+
+use crate::{
+    id::{HostName, OwnerId, PolicyId, Reason, Region, ServiceId},
+    limits::ENDPOINTS_PER_SET_MAX,
+};
+
+/// Orders the values of one key: the writer's lease epoch, then its counter; compared lexicographically.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Version {
+    pub epoch: u64,
+    pub counter: u64,
+}
+
+impl Version {
+    pub const fn new(epoch: u64, counter: u64) -> Self {
+        Self { epoch, counter }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{},{}]", self.epoch, self.counter)
+    }
+}
+
+/// What one sequence of versions is about; shown as the subject that keys the log.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// `host:NAME`: a domain mapping or a tombstone, one sequence.
+    Host(HostName),
+    /// `svc:ID`
+    Service(ServiceId),
+    /// `eps:SERVICE/REGION`
+    Endpoints(ServiceId, Region),
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Host(name) => write!(f, "host:{name}"),
+            Key::Service(id) => write!(f, "svc:{id}"),
+            Key::Endpoints(id, region) => write!(f, "eps:{id}/{region}"),
+        }
+    }
+}
+
+/// The whole new value of one key. Removal is a value too: a grave that keeps its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    pub version: Version,
+    pub record: Record,
+}
+
+/// A key with its value; each variant fixes which values its key can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    Host(HostName, Option<HostValue>),
+    Service(ServiceId, Option<Service>),
+    Endpoints(ServiceId, Region, Option<EndpointSet>),
+}
+
+impl Record {
+    pub fn key(&self) -> Key {
+        match self {
+            Record::Host(name, _) => Key::Host(name.clone()),
+            Record::Service(id, _) => Key::Service(id.clone()),
+            Record::Endpoints(id, region, _) => Key::Endpoints(id.clone(), region.clone()),
+        }
+    }
+
+    /// Whether this removes its key.
+    pub fn is_grave(&self) -> bool {
+        match self {
+            Record::Host(_, value) => value.is_none(),
+            Record::Service(_, value) => value.is_none(),
+            Record::Endpoints(_, _, value) => value.is_none(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostValue {
+    /// kind `domain_map`
+    Mapped { service: ServiceId, class: Class },
+    /// kind `tombstone`: answers 404 until a newer mapping (S6).
+    Tombstone { reason: Reason },
+}
+
+/// Who gave the host name its zone. Decides whether its owner may be served stale (S6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Under the platform's own domain; never changes owner.
+    Platform,
+    /// The tenant's own domain.
+    Custom,
+}
+
+/// kind `service`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Service {
+    pub owner: OwnerId,
+    pub home_region: Region,
+    /// Share of traffic per region, ascending by name; at most 64.
+    pub regions: Vec<(Region, u16)>,
+    pub policy: Option<PolicyId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoint {
+    pub address: SocketAddr,
+    pub state: EndpointState,
+}
+
+/// In the order of a lifetime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EndpointState {
+    Starting,
+    Healthy,
+    /// No new requests; those in flight finish.
+    Draining,
+    Dead,
+}
+
+/// kind `endpoint_set`: where a service listens in one region. Ascending by address, IPv4 first, each address once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndpointSet(Box<[Endpoint]>);
+
+/// Why endpoints make no set. The sender's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetError {
+    #[error("names {0} twice; name each address and port once")]
+    Twice(SocketAddr),
+    #[error("has {0} endpoints; a set has at most {ENDPOINTS_PER_SET_MAX}")]
+    TooMany(usize),
+}
+
+impl EndpointSet {
+    /// Sorts. An IPv6 scope or flow label is dropped: it means nothing on another machine.
+    pub fn new(endpoints: impl IntoIterator<Item = Endpoint>) -> Result<Self, SetError> {
+        let mut endpoints: Vec<Endpoint> = endpoints.into_iter().map(Endpoint::plain).collect();
+        if endpoints.len() > ENDPOINTS_PER_SET_MAX {
+            return Err(SetError::TooMany(endpoints.len()));
+        }
+        endpoints.sort_unstable_by_key(|endpoint| endpoint.address);
+        match endpoints.windows(2).find(|pair| pair[0].address == pair[1].address) {
+            Some(pair) => Err(SetError::Twice(pair[0].address)),
+            None => Ok(Self(endpoints.into())),
+        }
+    }
+
+    pub fn as_slice(&self) -> &[Endpoint] {
+        &self.0
+    }
+}
+
+impl Endpoint {
+    fn plain(self) -> Self {
+        Self { address: SocketAddr::new(self.address.ip(), self.address.port()), ..self }
+    }
+}

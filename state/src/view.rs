@@ -1,0 +1,211 @@
+//! The reader's table: what the request path asks. No call here locks, allocates or waits.
+
+use crate::{
+    hash::{hash64, splitmix64},
+    id::Region,
+    overlay::Overlay,
+    record::{Change, Class, Endpoint, HostValue, Key, Record},
+};
+
+/// One state of the table, immutable. Cloning it costs a few reference counts: the writer publishes clones, a core keeps
+/// the newest it was given.
+#[derive(Clone)]
+pub struct View {
+    pub(crate) overlay: Overlay,
+    pub(crate) seeds: Seeds,
+    pub(crate) local: RegionKey,
+}
+
+impl RegionKey {
+    pub(crate) fn new(name: &Region, seeds: Seeds) -> Self {
+        Self { hash: hash64(seeds.endpoints, name.as_str().as_bytes()), name: name.clone() }
+    }
+
+    pub fn name(&self) -> &Region {
+        &self.name
+    }
+}
+
+impl Seeds {
+    pub(crate) fn new(mut seed: u64) -> Self {
+        Self { host: splitmix64(&mut seed), service: splitmix64(&mut seed), endpoints: splitmix64(&mut seed) }
+    }
+
+    /// Where the overlay keeps `key`.
+    pub(crate) fn hash(&self, key: &Key) -> u64 {
+        match key {
+            Key::Host(name) => hash64(self.host, name.as_str().as_bytes()),
+            Key::Service(id) => hash64(self.service, id.as_str().as_bytes()),
+            Key::Endpoints(id, region) => hash64(RegionKey::new(region, *self).hash, id.as_str().as_bytes()),
+        }
+    }
+}
+
+/// What a host name leads to.
+#[derive(Clone, Copy)]
+pub enum HostHit<'v> {
+    Service(ServiceRef<'v>),
+    /// Once mapped, now answers 404 whatever else is known.
+    Tombstone {
+        reason: &'v str,
+    },
+}
+
+/// A service as one view knows it.
+#[derive(Clone, Copy)]
+pub struct ServiceRef<'v> {
+    view: &'v View,
+    id: &'v str,
+    class: Class,
+}
+
+/// A region's name, resolved for one table: valid for every view that this table publishes.
+#[derive(Debug, Clone)]
+pub struct RegionKey {
+    name: Region,
+    hash: u64,
+}
+
+/// Overlay hashes: a seed for each kind of key.
+#[derive(Clone, Copy)]
+pub(crate) struct Seeds {
+    host: u64,
+    service: u64,
+    endpoints: u64,
+}
+
+impl View {
+    /// Looks an exact host name up: lower case, without port or trailing dot. `None`: unknown or removed.
+    #[inline]
+    pub fn host(&self, name: &[u8]) -> Option<HostHit<'_>> {
+        if self.overlay.keys() > 0
+            && let Some(change) = self.overlay_host(name)
+        {
+            return self.overlay_hit(change);
+        }
+        None
+    }
+
+    /// The region of the node, as given to the table.
+    pub fn local(&self) -> &RegionKey {
+        &self.local
+    }
+
+    /// Resolves a region's name; one that is nowhere used resolves too, and has no endpoints.
+    pub fn region(&self, name: &Region) -> RegionKey {
+        RegionKey::new(name, self.seeds)
+    }
+
+    /// The stored value of `key`, graves included. Allocates: for the writer, explain and export.
+    pub fn change(&self, key: &Key) -> Option<Change> {
+        self.overlay_change(key).cloned()
+    }
+
+    /// All stored values, graves included, in no particular order. Allocates.
+    pub fn changes(&self) -> impl Iterator<Item = Change> {
+        self.overlay.changes().cloned()
+    }
+
+    fn overlay_host(&self, name: &[u8]) -> Option<&Change> {
+        let hash = hash64(self.seeds.host, name);
+        self.overlay.find(
+            hash,
+            |record| matches!(record, Record::Host(known, _) if known.as_str().as_bytes() == name),
+        )
+    }
+
+    fn overlay_change(&self, key: &Key) -> Option<&Change> {
+        match key {
+            Key::Host(name) => self.overlay_host(name.as_str().as_bytes()),
+            Key::Service(id) => self.overlay_service(id.as_str()),
+            Key::Endpoints(id, region) => self.overlay_endpoints(id.as_str(), &self.region(region)),
+        }
+    }
+
+    fn overlay_service(&self, id: &str) -> Option<&Change> {
+        let hash = hash64(self.seeds.service, id.as_bytes());
+        self.overlay.find(hash, |record| matches!(record, Record::Service(known, _) if known.as_str() == id))
+    }
+
+    #[inline]
+    fn overlay_endpoints(&self, id: &str, region: &RegionKey) -> Option<&Change> {
+        let hash = hash64(region.hash, id.as_bytes());
+        self.overlay.find(hash, |record| {
+            matches!(record, Record::Endpoints(known, at, _) if known.as_str() == id && *at == region.name)
+        })
+    }
+
+    fn overlay_hit<'v>(&'v self, change: &'v Change) -> Option<HostHit<'v>> {
+        let Record::Host(_, value) = &change.record else { return None };
+        match value.as_ref()? {
+            HostValue::Mapped { service, class } => {
+                Some(HostHit::Service(ServiceRef { view: self, id: service.as_str(), class: *class }))
+            }
+            HostValue::Tombstone { reason } => Some(HostHit::Tombstone { reason: reason.as_str() }),
+        }
+    }
+}
+
+impl<'v> ServiceRef<'v> {
+    #[inline]
+    pub fn id(&self) -> &'v str {
+        self.id
+    }
+
+    /// Of the host name that led here: a custom domain's owner may change (S6).
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// Whether a service record stands behind the id. Subjects have no order among each other, so a host name may be
+    /// mapped before its service is known, and stay mapped after it is removed.
+    pub fn is_known(&self) -> bool {
+        matches!(self.view.overlay_service(self.id), Some(Change { record: Record::Service(_, Some(_)), .. }))
+    }
+
+    /// The endpoints in `region`, in every state; empty where there are none.
+    #[inline]
+    pub fn endpoints(&self, region: &RegionKey) -> Endpoints<'v> {
+        match self.view.overlay_endpoints(self.id, region) {
+            Some(Change { record: Record::Endpoints(_, _, Some(set)), .. }) => {
+                Endpoints(Stored::Slice(set.as_slice()))
+            }
+            _ => Endpoints::NONE,
+        }
+    }
+}
+
+/// Endpoints of one service in one region, ascending by address: length, any by index, or one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Endpoints<'v>(Stored<'v>);
+
+#[derive(Debug, Clone, Copy)]
+enum Stored<'v> {
+    Slice(&'v [Endpoint]),
+}
+
+impl<'v> Endpoints<'v> {
+    const NONE: Self = Self(Stored::Slice(&[]));
+
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Stored::Slice(endpoints) => endpoints.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The endpoint at `index`; `None` from [`Endpoints::len`] on.
+    pub fn get(&self, index: usize) -> Option<Endpoint> {
+        match self.0 {
+            Stored::Slice(endpoints) => endpoints.get(index).copied(),
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Endpoint> + use<'v> {
+        let endpoints = *self;
+        (0..self.len()).filter_map(move |index| endpoints.get(index))
+    }
+}
