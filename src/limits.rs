@@ -13,6 +13,8 @@ pub const CONFIG_MISTAKES_MAX: usize = 1_000;
 pub const SERVICE_ID_BYTES_MAX: usize = 64;
 /// Names of nodes, regions and PoPs.
 pub const LABEL_BYTES_MAX: usize = 63;
+/// Octets between two dots of a host name (RFC 1035, 2.3.4).
+pub const HOST_LABEL_OCTETS_MAX: usize = 63;
 /// Characters of outside text quoted in a message.
 pub const CONFIG_QUOTE_CHARS_MAX: usize = 80;
 /// CPU numbers end below this.
@@ -97,3 +99,11 @@ pub const TRAILERS_OCTETS_MAX: usize = 8 * 1024;
 
 const _: () = assert!(HEAD_OCTETS_MAX < u16::MAX as usize, "positions in a head are kept in 16 bits");
 const _: () = assert!(TARGET_OCTETS_MAX + METHOD_OCTETS_MAX < HEAD_OCTETS_MAX, "414 must be told from 431");
+
+// Cores.
+/// Messages that wait for a core; whoever sends more is told so.
+pub const MAILBOX_MESSAGES: usize = 1024;
+/// Submissions of glommio's own rings, which a data core does not use.
+pub const GLOMMIO_RING_DEPTH: usize = 8;
+/// Connections that the kernel completes before a core accepts them (it caps this at net.core.somaxconn).
+pub const LISTEN_BACKLOG: i32 = 4096;

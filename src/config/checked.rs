@@ -132,7 +132,7 @@ pub struct Limits {
     pub response_head_bytes: usize,
     /// Field lines in a head, either way; beyond: 431 or 502.
     pub head_fields: usize,
-    /// Client connections that a core holds at once; beyond: accepting pauses.
+    /// Connections that a core holds at once, clients' and origins' together; beyond: accepting pauses.
     pub connections_per_core: usize,
     /// Unused connections kept per core and endpoint; beyond: closed after use.
     pub upstream_idle_connections: usize,

@@ -1,0 +1,229 @@
+//! The command line: one variant per role and operator command, parsed whole before anything opens.
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{self, Config, HostName};
+
+/// Edge router and API gateway.
+#[derive(Debug, PartialEq, Parser)]
+#[command(name = "ringway", version, after_help = EXIT_CODES)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 fine, 1 the input is wrong, 2 wrong usage, 3 the machine lacks something (it says what).";
+
+#[derive(Debug, PartialEq, Subcommand)]
+pub enum Command {
+    /// Run the router
+    Run {
+        /// The configuration, as in docs/examples/quickstart.yaml
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Check a configuration: every mistake on its own line, as FILE:LINE: what and how to mend it
+    Check {
+        /// The configuration to check
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Build and look into snapshots of the route table
+    #[command(subcommand)]
+    State(StateCommand),
+}
+
+#[derive(Debug, PartialEq, Subcommand)]
+pub enum StateCommand {
+    /// Build a snapshot from changes
+    Build {
+        /// Changes, one JSON object a line
+        #[arg(long, value_name = "DELTAS.jsonl")]
+        from: PathBuf,
+        /// Where the snapshot goes
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+    /// Print what a snapshot holds
+    Inspect {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Only this host name: its service and endpoints
+        #[arg(long, value_parser = HostName::parse)]
+        host: Option<HostName>,
+    },
+    /// Verify a snapshot's checksums and structure
+    Verify {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+/// How the process ends. Scripts rely on the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Fine = 0,
+    /// A configuration, snapshot or change file; the reason was printed.
+    WrongInput = 1,
+    /// The command line itself.
+    Usage = 2,
+    /// A kernel feature, limit or permission; the mending command was printed.
+    MachineLacks = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Reads the command line, program name first.
+///
+/// # Errors
+/// How to end when there is nothing to do: `Fine` after `--help` or `--version`, else `Usage`; the text is printed.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Exit> {
+    understand(arguments).map_err(|answer| {
+        // Nobody is left to tell when even this can't be written.
+        let _ = answer.print();
+        exit_after(&answer)
+    })
+}
+
+fn understand(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
+    CommandLine::try_parse_from(arguments).map(|line| line.command)
+}
+
+fn exit_after(answer: &clap::Error) -> Exit {
+    if answer.use_stderr() { Exit::Usage } else { Exit::Fine }
+}
+
+/// `ringway check`: writes each mistake, or else each warning and a summary, to `out`.
+///
+/// # Errors
+/// Only those of `out`.
+pub fn check(path: &Path, out: &mut impl Write) -> io::Result<Exit> {
+    match config::load(path) {
+        Err(mistakes) => {
+            writeln!(out, "{mistakes}")?;
+            Ok(Exit::WrongInput)
+        }
+        Ok(config) => {
+            for warning in &config.warnings {
+                writeln!(out, "{warning}")?;
+            }
+            writeln!(out, "{}: fine: {}", path.display(), summary(&config))?;
+            Ok(Exit::Fine)
+        }
+    }
+}
+
+fn summary(config: &Config) -> String {
+    let hostnames = config.services.iter().map(|s| s.hostnames.len()).sum();
+    let endpoints = config.services.iter().map(|s| s.endpoints.len()).sum();
+    [
+        count(config.listeners.len(), "listener"),
+        count(config.services.len(), "service"),
+        count(hostnames, "host name"),
+        count(endpoints, "endpoint"),
+    ]
+    .join(", ")
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, Exit> {
+        understand(line.split(' ').map(OsString::from)).map_err(|answer| exit_after(&answer))
+    }
+
+    #[test]
+    fn every_command() {
+        let config = PathBuf::from("a.yaml");
+        assert_eq!(parsed("ringway run --config a.yaml"), Ok(Command::Run { config: config.clone() }));
+        assert_eq!(parsed("ringway check --config=a.yaml"), Ok(Command::Check { config }));
+        let build = StateCommand::Build { from: "d.jsonl".into(), out: "base.snap".into() };
+        assert_eq!(parsed("ringway state build --from d.jsonl --out base.snap"), Ok(Command::State(build)));
+        let host = HostName::parse("hello.localhost").ok();
+        let inspect = StateCommand::Inspect { file: "base.snap".into(), host };
+        let line = "ringway state inspect base.snap --host Hello.localhost";
+        assert_eq!(parsed(line), Ok(Command::State(inspect)));
+        let inspect = StateCommand::Inspect { file: "base.snap".into(), host: None };
+        assert_eq!(parsed("ringway state inspect base.snap"), Ok(Command::State(inspect)));
+        let verify = StateCommand::Verify { file: "base.snap".into() };
+        assert_eq!(parsed("ringway state verify base.snap"), Ok(Command::State(verify)));
+    }
+
+    #[test]
+    fn wrong_lines_are_usage_and_help_is_fine() {
+        for wrong in [
+            "ringway",
+            "ringway fly",
+            "ringway run",
+            "ringway run a.yaml",
+            "ringway run --config a.yaml --config b.yaml",
+            "ringway run --config a.yaml extra",
+            "ringway state",
+            "ringway state build --from d.jsonl",
+            "ringway state inspect base.snap --host -a",
+            "ringway state verify",
+        ] {
+            assert_eq!(parsed(wrong), Err(Exit::Usage), "{wrong}");
+        }
+        for fine in ["ringway --version", "ringway --help", "ringway help state", "ringway run --help"] {
+            assert_eq!(parsed(fine), Err(Exit::Fine), "{fine}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        CommandLine::command().debug_assert();
+    }
+
+    fn checked(content: &str) -> (Exit, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("edge.yaml");
+        std::fs::write(&path, content).unwrap();
+        let mut out = Vec::new();
+        let exit = check(&path, &mut out).unwrap();
+        let prefix = format!("{}/", dir.path().display());
+        (exit, String::from_utf8(out).unwrap().replace(&prefix, ""))
+    }
+
+    #[test]
+    fn check_tells_every_mistake_or_a_summary() {
+        let (exit, out) =
+            checked("listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\nservices: []\n");
+        assert_eq!(exit, Exit::Fine);
+        let warning = "edge.yaml:2: warning: services: is empty, so every request gets 404; add a service";
+        let summary = "edge.yaml: fine: 1 listener, 0 services, 0 host names, 0 endpoints";
+        assert_eq!(out, format!("{warning}\n{summary}\n"));
+
+        let (exit, out) =
+            checked("listeners: [{ address: \"127.0.0.1:8080\", protocol: htp }]\nidle: sleep\n");
+        assert_eq!(exit, Exit::WrongInput);
+        let first = "edge.yaml:1: listeners[0].protocol: unknown value \"htp\"; did you mean http?";
+        let second = "edge.yaml:2: idle: unknown value \"sleep\"; use park, spin or adaptive";
+        assert_eq!(out, format!("{first}\n{second}\n"));
+    }
+
+    #[test]
+    fn a_missing_file_is_wrong_input() {
+        let mut out = Vec::new();
+        assert_eq!(check(Path::new("/nowhere/edge.yaml"), &mut out).unwrap(), Exit::WrongInput);
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.starts_with("/nowhere/edge.yaml: cannot be read: No such file"), "{out}");
+        assert_eq!(out.lines().count(), 1);
+    }
+}

@@ -1,0 +1,185 @@
+//! From the tree to [`Config`]: one function per section, each of which reads all of its fields before it ends.
+use std::path::PathBuf;
+
+use super::checked::{
+    AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, State, Timeouts,
+};
+use super::reader::{Field, Section};
+use super::report::{Report, Shown};
+use super::{Label, listeners, services, setting, suggest, tree};
+use crate::limits::CORES_MAX;
+
+/// `None` when the file is no mapping at all. A `Config` is only right if `report` stayed empty.
+pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<Config> {
+    let mut top = Section::top(root, report)?;
+    // In the order of the reference, which is also that of "the fields here are …".
+    let node = node(&mut top, host)?;
+    let cores = top.field("cores").and_then(|f| cores(&f)).unwrap_or(Cores::Auto);
+    let idle = top.parse_or("idle", idle, Idle::Adaptive);
+    let listeners = listeners::listeners(&mut top);
+    let admin = listeners::admin(&mut top, &listeners)?;
+    let state = state(&mut top);
+    let timeouts = timeouts(&mut top);
+    let services = services::services(&mut top, &timeouts.origin, &listeners);
+    let limits = limits(&mut top);
+    let access_log = access_log(&mut top);
+    top.end();
+    let warnings = Vec::new();
+    Some(Config {
+        node,
+        cores,
+        idle,
+        listeners,
+        admin,
+        state,
+        services,
+        timeouts,
+        limits,
+        access_log,
+        warnings,
+    })
+}
+
+fn node(top: &mut Section<'_>, host: &str) -> Option<Node> {
+    let label = |text| Label::parse(text).ok();
+    // A host's name may hold what a label may not.
+    let host = label(host).or_else(|| label("localhost"))?;
+    let mut node = Node { id: host, region: label(setting::REGION)?, pop: label(setting::POP)? };
+    if let Some(mut section) = top.section("node") {
+        node = Node {
+            id: section.parse_or("id", Label::parse, node.id),
+            region: section.parse_or("region", Label::parse, node.region),
+            pop: section.parse_or("pop", Label::parse, node.pop),
+        };
+        section.end();
+    }
+    Some(node)
+}
+
+fn cores(field: &Field<'_>) -> Option<Cores> {
+    if !field.is_list() {
+        return field.parse(|text| {
+            word(text, &[("auto", Cores::Auto)], "auto, or a list of CPU numbers as in [0, 1]")
+        });
+    }
+    let mut cpus: Vec<usize> = Vec::new();
+    for item in field.items()? {
+        let Some(cpu) = item.parse(cpu) else { continue };
+        if cpus.contains(&cpu) {
+            item.mistake(&format!("CPU {cpu} is in the list already; remove one"));
+        } else {
+            cpus.push(cpu);
+        }
+    }
+    if cpus.is_empty() {
+        field.mistake("names no CPU; list at least one, or write auto");
+    }
+    Some(Cores::Pinned(cpus))
+}
+
+fn cpu(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(cpu) if cpu < CORES_MAX => Ok(cpu),
+        _ => Err(format!("{} is not a CPU number; write one from 0 to {}", Shown(text), CORES_MAX - 1)),
+    }
+}
+
+fn idle(text: &str) -> Result<Idle, String> {
+    let words = [("park", Idle::Park), ("spin", Idle::Spin), ("adaptive", Idle::Adaptive)];
+    word(text, &words, "park, spin or adaptive")
+}
+
+fn state(top: &mut Section<'_>) -> State {
+    let mut state = State { dir: PathBuf::from(setting::STATE_DIR), snapshot: None, feed: Feed::Inline };
+    let Some(mut section) = top.section("state") else { return state };
+    state.dir = section.parse_or("dir", path, state.dir);
+    state.snapshot = section.field("snapshot").and_then(|f| f.parse(path));
+    if let Some(mut feed) = section.section("feed") {
+        let kind = feed.required("kind", "inline").and_then(|f| f.parse(feed_kind));
+        // Of a kind that is refused, the other fields are as little known.
+        if kind.is_some() {
+            feed.end();
+        }
+    }
+    section.end();
+    state
+}
+
+fn feed_kind(text: &str) -> Result<Feed, String> {
+    match text {
+        "file" | "kafka" => Err(format!("{text} is not yet supported in this version; use inline")),
+        _ => word(text, &[("inline", Feed::Inline)], "inline"),
+    }
+}
+
+fn timeouts(top: &mut Section<'_>) -> Timeouts {
+    let Some(mut section) = top.section("timeouts") else { return Timeouts::default() };
+    let timeouts = Timeouts {
+        request_head: section.setting(&setting::REQUEST_HEAD),
+        idle: section.setting(&setting::IDLE),
+        drain: section.setting(&setting::DRAIN),
+        origin: origin_timeouts(&mut section, &OriginTimeouts::default()),
+    };
+    section.end();
+    timeouts
+}
+
+/// The timeouts that a service may override, over `inherited`.
+pub(super) fn origin_timeouts(section: &mut Section<'_>, inherited: &OriginTimeouts) -> OriginTimeouts {
+    OriginTimeouts {
+        connect: section.setting_or(&setting::CONNECT, inherited.connect),
+        response_head: section.setting_or(&setting::RESPONSE_HEAD, inherited.response_head),
+        body_progress: section.setting_or(&setting::BODY_PROGRESS, inherited.body_progress),
+        upstream_idle: section.setting_or(&setting::UPSTREAM_IDLE, inherited.upstream_idle),
+    }
+}
+
+fn limits(top: &mut Section<'_>) -> Limits {
+    let Some(mut section) = top.section("limits") else { return Limits::default() };
+    let limits = Limits {
+        request_head_bytes: section.setting(&setting::REQUEST_HEAD_BYTES),
+        response_head_bytes: section.setting(&setting::RESPONSE_HEAD_BYTES),
+        head_fields: section.setting(&setting::HEAD_FIELDS),
+        connections_per_core: section.setting(&setting::CONNECTIONS_PER_CORE),
+        upstream_idle_connections: section.setting(&setting::UPSTREAM_IDLE_CONNECTIONS),
+    };
+    section.end();
+    limits
+}
+
+fn access_log(top: &mut Section<'_>) -> AccessLog {
+    let mut log = AccessLog {
+        path: LogPath::Stdout,
+        success_sample: setting::SUCCESS_SAMPLE.default,
+        slow: setting::SLOW.default,
+    };
+    let Some(mut section) = top.section("access_log") else { return log };
+    log.path = section.parse_or("path", log_path, log.path);
+    log.success_sample = section.setting(&setting::SUCCESS_SAMPLE);
+    log.slow = section.setting(&setting::SLOW);
+    section.end();
+    log
+}
+
+fn log_path(text: &str) -> Result<LogPath, String> {
+    if text == "stdout" { Ok(LogPath::Stdout) } else { path(text).map(LogPath::File) }
+}
+
+fn path(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() || text.contains('\0') {
+        return Err(format!("{} is not a path; give one such as ./var/ringway", Shown(text)));
+    }
+    Ok(PathBuf::from(text))
+}
+
+/// The value of one of a few words.
+pub(super) fn word<T: Clone>(text: &str, words: &[(&'static str, T)], choices: &str) -> Result<T, String> {
+    if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+        return Ok(value.clone());
+    }
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    Err(match suggest::nearest(text, &known) {
+        Some(near) => format!("unknown value {}; did you mean {near}?", Shown(text)),
+        None => format!("unknown value {}; use {choices}", Shown(text)),
+    })
+}

@@ -1,0 +1,287 @@
+//! The table of docs/reference/configuration.md, made from the code and held against it.
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use super::parse;
+use super::setting::{self, Quantity, Setting};
+
+const PAGE: &str = "docs/reference/configuration.md";
+
+/// A default in brackets is a remark, any other is what one could write in the file.
+struct Row {
+    field: String,
+    default: String,
+    values: String,
+    per_service: bool,
+    meaning: &'static str,
+}
+
+fn row(field: &str, default: &str, values: &str, meaning: &'static str) -> Row {
+    Row {
+        field: field.to_owned(),
+        default: default.to_owned(),
+        values: values.to_owned(),
+        per_service: false,
+        meaning,
+    }
+}
+
+fn number<T: Quantity>(section: &str, setting: &Setting<T>, meaning: &'static str) -> Row {
+    row(&format!("{section}.{}", setting.name), &setting.default.show(), &setting.range(), meaning)
+}
+
+fn per_service(row: Row) -> Row {
+    Row { per_service: true, ..row }
+}
+
+fn rows() -> Vec<Row> {
+    [places(), sockets(), services(), timeouts(), limits(), log()].into_iter().flatten().collect()
+}
+
+fn places() -> Vec<Row> {
+    let label = "1 to 63 of `A-Z a-z 0-9 . _ -`";
+    vec![
+        row("node.id", "(the host's name)", label, "names this router in logs and metrics"),
+        row("node.region", setting::REGION, label, "the region whose endpoints it uses"),
+        row("node.pop", setting::POP, label, "the point of presence it stands in"),
+        row(
+            "cores",
+            "auto",
+            "`auto`, or CPU numbers as in `[0, 1]`",
+            "the CPUs that carry traffic, a thread each",
+        ),
+        row(
+            "idle",
+            "adaptive",
+            "`park`, `spin`, `adaptive`",
+            "what a core does with nothing to do: sleep at once \
+             (least CPU), poll for ever (least latency), or poll while it pays and then sleep",
+        ),
+    ]
+}
+
+fn sockets() -> Vec<Row> {
+    let address = "`IP:PORT`, IPv6 as `[IP]:PORT`";
+    let blocks = "address blocks as in `[10.0.0.0/8]`";
+    vec![
+        row("listeners[].address", "(required)", address, "where clients come in; `[::]` takes IPv4 too"),
+        row("listeners[].protocol", "(required)", "`http`", "HTTP/1.1 without TLS"),
+        row(
+            "listeners[].trusted_proxies",
+            "(none)",
+            blocks,
+            "peers whose `X-Forwarded-*` and `Forwarded` are \
+             believed and appended to; all others' are replaced",
+        ),
+        row(
+            "listeners[].internal_from",
+            "(none)",
+            blocks,
+            "peers that may ask `/.well-known/gateway-health`",
+        ),
+        row(
+            "admin.address",
+            setting::ADMIN_ADDRESS,
+            "`IP:PORT` on loopback",
+            "metrics, health and readiness, in \
+             plain HTTP",
+        ),
+        row("state.dir", setting::STATE_DIR, "a path", "where the route table and its journal live"),
+        row("state.snapshot", "(none)", "a path", "the base to start from when `state.dir` has none"),
+        row("state.feed.kind", "inline", "`inline`", "where changes come from: the `services` of this file"),
+    ]
+}
+
+fn services() -> Vec<Row> {
+    vec![
+        row("services[].id", "(required)", "`svc_` and 1 to 60 of `A-Z a-z 0-9 _ -`", "names the service"),
+        row(
+            "services[].hostnames",
+            "(required)",
+            "host names, each in one service",
+            "the hosts whose requests it gets",
+        ),
+        row(
+            "services[].endpoints",
+            "(required)",
+            "`IP:PORT`, IPv6 as `[IP]:PORT`",
+            "where its origins listen",
+        ),
+        row(
+            "services[].timeouts",
+            "(the router's)",
+            "fields",
+            "overrides of the timeouts marked *per service*",
+        ),
+    ]
+}
+
+fn timeouts() -> Vec<Row> {
+    vec![
+        number(
+            "timeouts",
+            &setting::REQUEST_HEAD,
+            "from a request's first octet to the end of its head; then 408",
+        ),
+        number("timeouts", &setting::IDLE, "a client connection without a request is closed after this"),
+        number("timeouts", &setting::DRAIN, "how long open requests may still take after SIGTERM"),
+        per_service(number(
+            "timeouts",
+            &setting::CONNECT,
+            "TCP connect to an endpoint; then another try, or 502",
+        )),
+        per_service(number(
+            "timeouts",
+            &setting::RESPONSE_HEAD,
+            "from the request sent to the end of the response \
+             head; then 504",
+        )),
+        per_service(number(
+            "timeouts",
+            &setting::BODY_PROGRESS,
+            "longest pause between two octets of a body, either \
+             way; then the exchange is cut",
+        )),
+        per_service(number(
+            "timeouts",
+            &setting::UPSTREAM_IDLE,
+            "an unused connection to an endpoint is closed after \
+             this",
+        )),
+    ]
+}
+
+fn limits() -> Vec<Row> {
+    vec![
+        number("limits", &setting::REQUEST_HEAD_BYTES, "request line and fields; beyond: 431"),
+        number("limits", &setting::RESPONSE_HEAD_BYTES, "status line and fields of an answer; beyond: 502"),
+        number("limits", &setting::HEAD_FIELDS, "field lines in a head; beyond: 431, or 502 in an answer"),
+        number(
+            "limits",
+            &setting::CONNECTIONS_PER_CORE,
+            "connections that a core holds at once, clients' and \
+             origins' together; beyond: accepting pauses. The process's descriptor limit lowers it",
+        ),
+        number(
+            "limits",
+            &setting::UPSTREAM_IDLE_CONNECTIONS,
+            "unused connections kept per core and endpoint; \
+             beyond: closed after use",
+        ),
+    ]
+}
+
+fn log() -> Vec<Row> {
+    vec![
+        row(
+            "access_log.path",
+            "stdout",
+            "`stdout`, or a path",
+            "where the access log goes, a JSON object a line",
+        ),
+        number(
+            "access_log",
+            &setting::SUCCESS_SAMPLE,
+            "the share of fast successes that is written; failures and \
+             slow requests always are",
+        ),
+        number("access_log", &setting::SLOW, "a request that took at least this long is slow"),
+    ]
+}
+
+fn table() -> String {
+    let mut table =
+        "| Field | Default | Values | Per service | Meaning |\n|---|---|---|---|---|\n".to_owned();
+    for Row { field, default, values, per_service, meaning } in rows() {
+        let default = match default.strip_prefix('(').and_then(|d| d.strip_suffix(')')) {
+            Some(remark) => remark.to_owned(),
+            None => format!("`{default}`"),
+        };
+        let per_service = if per_service { "yes" } else { "" };
+        writeln!(table, "| `{field}` | {default} | {values} | {per_service} | {meaning} |").unwrap();
+    }
+    table
+}
+
+/// `UPDATE_REFERENCE=1 cargo test reference` writes the table into the page.
+#[test]
+fn the_page_shows_the_table() {
+    let path = [env!("CARGO_MANIFEST_DIR"), PAGE].join("/");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = ("<!-- fields: made by src/config/reference.rs -->\n\n", "\n<!-- end of fields -->");
+    let (before, rest) = page.split_once(begin).unwrap();
+    let (shown, after) = rest.split_once(end).unwrap();
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(&path, [before, begin, &table(), end, after].concat()).unwrap();
+    } else {
+        assert_eq!(shown, table(), "mend {PAGE} with: UPDATE_REFERENCE=1 cargo test reference");
+    }
+}
+
+/// A file with a field that no section knows in every section; each then lists the fields that it does know.
+const NONSENSE_EVERYWHERE: &str = "
+qqqqqqqqqqqq: 1
+node: { qqqqqqqqqqqq: 1 }
+listeners: [{ qqqqqqqqqqqq: 1 }]
+admin: { qqqqqqqqqqqq: 1 }
+state: { qqqqqqqqqqqq: 1, feed: { kind: inline, qqqqqqqqqqqq: 1 } }
+services: [{ qqqqqqqqqqqq: 1, timeouts: { qqqqqqqqqqqq: 1 } }]
+timeouts: { qqqqqqqqqqqq: 1 }
+limits: { qqqqqqqqqqqq: 1 }
+access_log: { qqqqqqqqqqqq: 1 }
+";
+
+/// Full paths of the fields that the reader asks for, sections themselves left out.
+fn known_to_the_reader() -> BTreeSet<String> {
+    let mistakes = parse("", NONSENSE_EVERYWHERE.as_bytes(), "").unwrap_err();
+    let mut fields = BTreeSet::new();
+    for mistake in mistakes.iter() {
+        let Some((path, names)) =
+            mistake.text.split_once("unknown field \"qqqqqqqqqqqq\"; the fields here are ")
+        else {
+            continue;
+        };
+        let prefix = path.replace("[0]", "[]").replace(": ", ".");
+        fields.extend(names.split(", ").map(|name| format!("{prefix}{name}")));
+    }
+    let is_section = |f: &String| {
+        fields.iter().any(|g| g.starts_with(&format!("{f}.")) || g.starts_with(&format!("{f}[]")))
+    };
+    fields.iter().filter(|f| !is_section(f)).cloned().collect()
+}
+
+#[test]
+fn the_table_has_every_field_and_no_other() {
+    let mut told = BTreeSet::new();
+    for row in rows() {
+        if row.per_service {
+            told.insert(format!("services[].{}", row.field));
+        }
+        told.insert(row.field);
+    }
+    told.remove("services[].timeouts"); // a section, told by its own fields
+    assert_eq!(told, known_to_the_reader());
+}
+
+#[test]
+fn the_defaults_are_those_of_the_table() {
+    let listeners = "listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\nservices: []\n";
+    let mut written = listeners.to_owned();
+    let mut open = String::new();
+    for Row { field, default, .. } in rows().iter().filter(|r| !r.default.starts_with('(')) {
+        match field.rsplit_once('.') {
+            None => writeln!(written, "{field}: {default}").unwrap(),
+            Some(("state.feed", name)) => writeln!(written, "  feed: {{ {name}: {default} }}").unwrap(),
+            Some((section, name)) => {
+                if section != open {
+                    writeln!(written, "{section}:").unwrap();
+                    section.clone_into(&mut open);
+                }
+                writeln!(written, "  {name}: {default}").unwrap();
+            }
+        }
+    }
+    let of = |text: &str| parse("edge.yaml", text.as_bytes(), "host").unwrap();
+    assert_eq!(of(&written), of(listeners));
+}

@@ -1,0 +1,106 @@
+//! Services written into the file itself.
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use super::check::origin_timeouts;
+use super::checked::{Listener, OriginTimeouts, Service};
+use super::listeners::receives;
+use super::reader::{Field, Section};
+use super::{HostName, ServiceId, address, setting};
+
+/// Where ids and host names were first written; each may be given once.
+#[derive(Default)]
+struct Taken {
+    ids: HashMap<ServiceId, usize>,
+    hostnames: HashMap<HostName, usize>,
+}
+
+pub(super) fn services(
+    top: &mut Section<'_>,
+    inherited: &OriginTimeouts,
+    listeners: &[Listener],
+) -> Vec<Service> {
+    let field = top.field("services");
+    let Some(field) = field else {
+        top.warning("there are no services, so every request gets 404; add some under services");
+        return Vec::new();
+    };
+    let Some(items) = field.items() else { return Vec::new() };
+    if items.is_empty() {
+        field.warning("is empty, so every request gets 404; add a service");
+    }
+    let mut taken = Taken::default();
+    items.iter().filter_map(|item| service(item, inherited, listeners, &mut taken)).collect()
+}
+
+fn service(
+    item: &Field<'_>,
+    inherited: &OriginTimeouts,
+    listeners: &[Listener],
+    taken: &mut Taken,
+) -> Option<Service> {
+    let mut section = item.section()?;
+    let id = section.required("id", "svc_hello").and_then(|f| id(&f, taken));
+    let hostnames = section.required("hostnames", "[hello.localhost]").map(|f| hostnames(&f, taken));
+    let endpoints = section.required("endpoints", "[\"127.0.0.1:9000\"]").map(|f| endpoints(&f, listeners));
+    let timeouts = match section.section("timeouts") {
+        None => *inherited,
+        Some(mut overrides) => {
+            let timeouts = origin_timeouts(&mut overrides, inherited);
+            let routers_own = [setting::REQUEST_HEAD.name, setting::IDLE.name, setting::DRAIN.name];
+            overrides.end_except(&routers_own, "no service can override it, set it in the router's timeouts");
+            timeouts
+        }
+    };
+    section.end();
+    Some(Service { id: id?, hostnames: hostnames?, endpoints: endpoints?, timeouts })
+}
+
+fn id(field: &Field<'_>, taken: &mut Taken) -> Option<ServiceId> {
+    let id = field.parse(ServiceId::parse)?;
+    if let Some(first) = taken.ids.get(&id) {
+        field.mistake(&format!("{id} is the id of another service (line {first}); give each its own"));
+        return None;
+    }
+    taken.ids.insert(id.clone(), field.line);
+    Some(id)
+}
+
+fn hostnames(field: &Field<'_>, taken: &mut Taken) -> Vec<HostName> {
+    let mut hostnames = Vec::new();
+    for item in list(field, "list at least one host name") {
+        let Some(name) = item.parse(HostName::parse) else { continue };
+        if let Some(first) = taken.hostnames.get(&name) {
+            item.mistake(&format!(
+                "{name} is given already (line {first}); a host name has one service, remove one"
+            ));
+            continue;
+        }
+        taken.hostnames.insert(name.clone(), item.line);
+        hostnames.push(name);
+    }
+    hostnames
+}
+
+fn endpoints(field: &Field<'_>, listeners: &[Listener]) -> Vec<SocketAddr> {
+    let mut endpoints = Vec::new();
+    for item in list(field, "list at least one address:port") {
+        let Some(endpoint) = item.parse(address::parse_endpoint) else { continue };
+        if endpoints.contains(&endpoint) {
+            item.mistake(&format!("{endpoint} is in this list already; remove one"));
+        } else if listeners.iter().any(|l| receives(l.address, endpoint)) {
+            item.mistake(&format!("{endpoint} is this router's own listener; give the origin's address"));
+        } else {
+            endpoints.push(endpoint);
+        }
+    }
+    endpoints
+}
+
+fn list<'a>(field: &Field<'a>, mend: &str) -> Vec<Field<'a>> {
+    let Some(items) = field.items() else { return Vec::new() };
+    if items.is_empty() {
+        field.mistake(&format!("is empty; {mend}"));
+    }
+    items
+}

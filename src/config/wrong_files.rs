@@ -1,0 +1,155 @@
+//! Files with one mistake each and the line that each gets. A right `listeners:` stands above them on line 1.
+
+/// The rest of the file, and the mistake's line behind `FILE:`.
+pub(super) const WRONG: &[(&str, &str)] = &[
+    // Fields.
+    ("nod: {}", "2: unknown field \"nod\"; did you mean node?"),
+    (
+        "tls: {}",
+        "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, timeouts, services, \
+         limits, access_log",
+    ),
+    ("node: { regoin: a }", "2: node: unknown field \"regoin\"; did you mean region?"),
+    ("node: { Region: a }", "2: node: unknown field \"Region\"; did you mean region?"),
+    ("idle: park\nidle: spin", "3: \"idle\" occurs twice here, first on line 2; remove one"),
+    ("\"idle\": park\nidle: spin", "3: \"idle\" occurs twice here, first on line 2; remove one"),
+    ("node: { pop: a,\n  pop: b }", "3: \"pop\" occurs twice here, first on line 2; remove one"),
+    ("[a]: 1", "2: a field's name must be plain text, as in name: value"),
+    ("node:\n", "2: node: expected fields (name: value), found nothing"),
+    ("timeouts: ~", "2: timeouts: expected fields (name: value), found nothing"),
+    ("idle:\n\n\nadmin: {}", "2: idle: expected a single value, found nothing"),
+    ("idle: [park]", "2: idle: expected a single value, found a list"),
+    ("idle: { park: 1 }", "2: idle: expected a single value, found fields"),
+    // Things of YAML that are refused.
+    ("idle: &a park", "2: anchors (&name) are not accepted; write the value out where it is needed"),
+    ("idle: *a", "2: aliases (*name) are not accepted; write the value out"),
+    ("idle: !x park", "2: tags are not accepted; remove \"!x\""),
+    ("idle: !!str park", "2: tags are not accepted; remove \"!!str\""),
+    // Node, cores, idle.
+    ("node: { id: a/b }", "2: node.id: \"a/b\" is not a name; use 1 to 63 of A-Z a-z 0-9 . _ -"),
+    ("node: { pop: \"\" }", "2: node.pop: \"\" is not a name; use 1 to 63 of A-Z a-z 0-9 . _ -"),
+    ("cores: all", "2: cores: unknown value \"all\"; use auto, or a list of CPU numbers as in [0, 1]"),
+    ("cores: []", "2: cores: names no CPU; list at least one, or write auto"),
+    ("cores: [0, 1, 0]", "2: cores[2]: CPU 0 is in the list already; remove one"),
+    ("cores: [0, -1]", "2: cores[1]: \"-1\" is not a CPU number; write one from 0 to 1023"),
+    ("cores:\n  - 0\n  - 1024", "4: cores[1]: \"1024\" is not a CPU number; write one from 0 to 1023"),
+    ("idle: sleep", "2: idle: unknown value \"sleep\"; use park, spin or adaptive"),
+    // Admin.
+    (
+        "admin: { address: \"0.0.0.0:9180\" }",
+        "2: admin.address: 0.0.0.0:9180 is not on loopback, where alone plain HTTP may administer; use 127.0.0.1:9180 or \
+         [::1]:9180",
+    ),
+    (
+        "admin: { address: \"127.0.0.1:8080\" }",
+        "2: admin.address: 127.0.0.1:8080 is taken by a listener; give the admin listener a port of its own",
+    ),
+    ("admin: { addres: \"127.0.0.1:9180\" }", "2: admin: unknown field \"addres\"; did you mean address?"),
+    // State.
+    ("state: { dir: \"\" }", "2: state.dir: \"\" is not a path; give one such as ./var/ringway"),
+    (
+        "state: { snapshot: \"a\\0b\" }",
+        "2: state.snapshot: \"a\\0b\" is not a path; give one such as ./var/ringway",
+    ),
+    ("state: { feed: {} }", "2: state.feed.kind is missing; add it, as in kind: inline"),
+    ("state: { feed: inline }", "2: state.feed: expected fields (name: value), found a single value"),
+    (
+        "state: { feed: { kind: file, path: ./deltas.jsonl } }",
+        "2: state.feed.kind: file is not yet supported in this version; use inline",
+    ),
+    (
+        "state: { feed: { kind: kafka, brokers: [], topic: a } }",
+        "2: state.feed.kind: kafka is not yet supported in this version; use inline",
+    ),
+    ("state: { feed: { kind: inlin } }", "2: state.feed.kind: unknown value \"inlin\"; did you mean inline?"),
+    (
+        "state: { feed: { kind: inline, path: a } }",
+        "2: state.feed: unknown field \"path\"; the fields here are kind",
+    ),
+    // Timeouts, limits, access log.
+    (
+        "timeouts: { connect: 5 }",
+        "2: timeouts.connect: \"5\" is not a duration; write a whole number and ms, s, m or h, as in 5s",
+    ),
+    (
+        "timeouts: { connect: 1.5s }",
+        "2: timeouts.connect: \"1.5s\" is not a duration; write a whole number and ms, s, m or h, as in 5s",
+    ),
+    (
+        "timeouts: { idle: 99999999999999999999h }",
+        "2: timeouts.idle: \"99999999999999999999h\" is not a duration; write a whole number and ms, s, m or h, as in 5s",
+    ),
+    ("timeouts: { connect: 19ms }", "2: timeouts.connect: \"19ms\" is out of range; give 20ms to 1m"),
+    ("timeouts: { drain: 25h }", "2: timeouts.drain: \"25h\" is out of range; give 0s to 24h"),
+    ("timeouts: { conect: 1s }", "2: timeouts: unknown field \"conect\"; did you mean connect?"),
+    (
+        "limits: { head_fields: many }",
+        "2: limits.head_fields: \"many\" is not a whole number; write digits alone, as in 100",
+    ),
+    (
+        "limits: { request_head_bytes: 32769 }",
+        "2: limits.request_head_bytes: \"32769\" is out of range; give 1024 to 32768",
+    ),
+    ("access_log: { path: \"\" }", "2: access_log.path: \"\" is not a path; give one such as ./var/ringway"),
+    (
+        "access_log: { success_sample: 5% }",
+        "2: access_log.success_sample: \"5%\" is not a share; write a number from 0 to 1, as in 0.05",
+    ),
+    (
+        "access_log: { success_sample: NaN }",
+        "2: access_log.success_sample: \"NaN\" is not a share; write a number from 0 to 1, as in 0.05",
+    ),
+    (
+        "access_log: { success_sample: 1.01 }",
+        "2: access_log.success_sample: \"1.01\" is out of range; give 0 to 1",
+    ),
+    // Services.
+    ("services: svc_a", "2: services: expected a list, as in [a, b], found a single value"),
+    ("services: [svc_a]", "2: services[0]: expected fields (name: value), found a single value"),
+    (
+        "services:\n  - hostnames: [a.b]\n    endpoints: [\"10.0.0.1:1\"]",
+        "3: services[0].id is missing; add it, as in id: svc_hello",
+    ),
+    (
+        "services:\n  - id: svc_a\n    hostnames: []\n    endpoints: [\"10.0.0.1:1\"]",
+        "4: services[0].hostnames: is empty; list at least one host name",
+    ),
+    (
+        "services:\n  - id: svc_a\n    hostnames: [a.b]\n    endpoints: []",
+        "5: services[0].endpoints: is empty; list at least one address:port",
+    ),
+    (
+        "services: [{ id: hello, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }]",
+        "2: services[0].id: \"hello\" is not a service id; service ids begin with svc_, as in svc_hello",
+    ),
+    (
+        "services: [{ id: svc_a/b, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }]",
+        "2: services[0].id: \"svc_a/b\" is not a service id; after svc_ put 1 to 60 of A-Z a-z 0-9 _ -",
+    ),
+    (
+        "services:\n  - { id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }\n\
+         \x20 - { id: svc_a, hostnames: [c.d], endpoints: [\"10.0.0.1:1\"] }",
+        "4: services[1].id: svc_a is the id of another service (line 3); give each its own",
+    ),
+    (
+        "services:\n  - { id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }\n\
+         \x20 - { id: svc_b, hostnames: [A.B], endpoints: [\"10.0.0.1:1\"] }",
+        "4: services[1].hostnames[0]: a.b is given already (line 3); a host name has one service, remove one",
+    ),
+    (
+        "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\", \"10.0.0.1:1\"] }]",
+        "2: services[0].endpoints[1]: 10.0.0.1:1 is in this list already; remove one",
+    ),
+    (
+        "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"127.0.0.1:8080\"] }]",
+        "2: services[0].endpoints[0]: 127.0.0.1:8080 is this router's own listener; give the origin's address",
+    ),
+    (
+        "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"0.0.0.0:80\"] }]",
+        "2: services[0].endpoints[0]: \"0.0.0.0:80\" is no single host's address; give the origin's own",
+    ),
+    (
+        "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"], timeouts: { idle: 1s } }]",
+        "2: services[0].timeouts: unknown field \"idle\"; no service can override it, set it in the router's timeouts",
+    ),
+];
