@@ -1,2 +1,3 @@
 //! ringway: edge router and API gateway. Modules in the order in which a request meets them.
 pub mod limits;
+pub mod runtime;

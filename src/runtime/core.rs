@@ -1,0 +1,209 @@
+//! A core's handle: what a task may ask of the thread that it runs on.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+use futures_lite::FutureExt;
+
+use super::idle::{Idle, IdlePolicy};
+use super::mailbox::Doorbell;
+use super::ring::driver::Driver;
+use super::ring::kernel::Wait;
+use super::ring::uring::Uring;
+use super::ring::{NEVER, RingStats};
+use super::stream::{Listener, Stream};
+use crate::limits;
+
+/// Cheap to clone; lives on its own thread only. Tasks of a core are woken through it and nothing else: the
+/// core sleeps in its ring, so it must know of every task that could run.
+#[derive(Clone)]
+pub struct Core(Rc<Inner>);
+
+struct Inner {
+    index: usize,
+    driver: RefCell<Driver<Uring>>,
+    doorbell: Arc<Doorbell>,
+    start: Instant,
+    now: Cell<Instant>,
+    /// A task was spawned or woken outside the ring since the last turn.
+    busy: Cell<bool>,
+    stopped: Cell<bool>,
+    sleepers: RefCell<Vec<(Instant, Waker)>>,
+    panics: Cell<u64>,
+}
+
+impl Core {
+    pub(super) fn new(index: usize, doorbell: Arc<Doorbell>, open_max: usize) -> io::Result<Core> {
+        let driver = Driver::new(Uring::new()?, doorbell.fd(), open_max);
+        let now = Instant::now();
+        Ok(Core(Rc::new(Inner {
+            index,
+            driver: RefCell::new(driver),
+            doorbell,
+            start: now,
+            now: Cell::new(now),
+            busy: Cell::new(true),
+            stopped: Cell::new(false),
+            sleepers: RefCell::default(),
+            panics: Cell::new(0),
+        })))
+    }
+
+    /// 0 for the first core, and so on.
+    pub fn index(&self) -> usize {
+        self.0.index
+    }
+
+    /// The time at which the current batch of completions was taken: one clock reading serves them all.
+    pub fn now(&self) -> Instant {
+        self.0.now.get()
+    }
+
+    pub fn stats(&self) -> RingStats {
+        self.0.driver.borrow().stats()
+    }
+
+    /// Tasks that panicked so far. Each ended alone; its streams are closed.
+    pub fn panics(&self) -> u64 {
+        self.0.panics.get()
+    }
+
+    /// Runs a task on this core. A panic in it is counted and ends that task only.
+    pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        let core = self.clone();
+        self.0.busy.set(true);
+        glommio::spawn_local(async move {
+            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
+                core.0.panics.set(core.0.panics.get() + 1);
+            }
+        })
+        .detach();
+    }
+
+    /// Starts connecting; [`Stream::connected`] waits for the outcome.
+    ///
+    /// # Errors
+    /// No descriptor left, or the address family is not supported.
+    pub fn connect(&self, peer: SocketAddr) -> io::Result<Stream> {
+        let slot = self.0.driver.borrow_mut().connect(peer)?;
+        Ok(Stream::new(self.clone(), slot))
+    }
+
+    /// Starts accepting on a socket made by [`super::listener::bind`].
+    pub fn listen(&self, socket: std::os::fd::OwnedFd) -> Listener {
+        let slot = self.0.driver.borrow_mut().listen(socket);
+        Listener::new(self.clone(), slot)
+    }
+
+    /// An empty, reused buffer for a head or a small message; sending it gives it back.
+    pub fn head_buffer(&self) -> Vec<u8> {
+        self.0.driver.borrow_mut().head_buffer()
+    }
+
+    /// Gives back a head buffer that was not sent.
+    pub fn keep_head_buffer(&self, buffer: Vec<u8>) {
+        self.0.driver.borrow_mut().keep_head_buffer(buffer);
+    }
+
+    /// Lets the other tasks run, and the ring turn, before going on.
+    pub async fn yield_now(&self) {
+        self.0.busy.set(true);
+        glommio::executor().yield_now().await;
+    }
+
+    /// Sleeps until an instant, to within the kernel's timer slack. For the few tasks that pace something;
+    /// connections have [`Stream::set_timeout`], which is cheaper and coarser.
+    pub async fn sleep_until(&self, until: Instant) {
+        poll_fn(|cx| {
+            if self.now() >= until {
+                return Poll::Ready(());
+            }
+            self.0.sleepers.borrow_mut().push((until, cx.waker().clone()));
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Ends the core's thread after the current turn; what is still open is closed by the process's end.
+    pub fn stop(&self) {
+        self.0.stopped.set(true);
+        self.0.busy.set(true);
+    }
+
+    /// Ready when the core's doorbell rang. One task may wait at a time.
+    pub(super) async fn doorbell(&self) {
+        poll_fn(|cx| self.0.driver.borrow_mut().poll_doorbell(cx.waker())).await;
+        self.0.doorbell.answered();
+    }
+
+    pub(super) fn driver<T>(&self, f: impl FnOnce(&mut Driver<Uring>) -> T) -> T {
+        f(&mut self.0.driver.borrow_mut())
+    }
+
+    /// The tick by which `timeout` from now has passed; never early.
+    pub(super) fn tick_after(&self, timeout: Duration) -> u32 {
+        let ticks = timeout.as_millis().div_ceil(u128::from(limits::TICK_MS)) + 1;
+        let now = self.tick_at(self.now());
+        now.saturating_add(u32::try_from(ticks).unwrap_or(NEVER)).min(NEVER - 1)
+    }
+
+    fn tick_at(&self, at: Instant) -> u32 {
+        let ms = at.saturating_duration_since(self.0.start).as_millis() as u64;
+        u32::try_from(ms / limits::TICK_MS).unwrap_or(NEVER - 1)
+    }
+
+    /// The driver task: turns the ring for as long as the core lives.
+    ///
+    /// # Errors
+    /// The ring broke, which ends the process.
+    pub(super) async fn drive(&self, policy: IdlePolicy) -> io::Result<()> {
+        let mut idle = Idle::new(policy);
+        while !self.0.stopped.get() {
+            let busy = self.0.busy.replace(false);
+            let wait = if busy { Wait::No } else { idle.wait(Instant::now(), self.next_wake()) };
+            let completions = self.0.driver.borrow_mut().turn(wait)?;
+            let now = Instant::now();
+            self.0.now.set(now);
+            if completions > 0 {
+                idle.woken(now);
+            }
+            let fired = self.0.driver.borrow_mut().advance(self.tick_at(now)) + self.wake_sleepers(now);
+            if busy || completions > 0 || fired > 0 {
+                glommio::executor().yield_now().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// When the core must look after its timers again.
+    fn next_wake(&self) -> Instant {
+        let timer = self.0.driver.borrow().next_timer().map(|tick| self.instant_of(tick));
+        let sleeper = self.0.sleepers.borrow().iter().map(|(at, _)| *at).min();
+        let limit = self.now() + Duration::from_millis(limits::SLEEP_MAX_MS);
+        [timer, sleeper].into_iter().flatten().fold(limit, Instant::min)
+    }
+
+    fn instant_of(&self, tick: u32) -> Instant {
+        self.0.start + Duration::from_millis(u64::from(tick) * limits::TICK_MS)
+    }
+
+    fn wake_sleepers(&self, now: Instant) -> usize {
+        let mut sleepers = self.0.sleepers.borrow_mut();
+        let before = sleepers.len();
+        sleepers.retain(|(at, waker)| {
+            let due = *at <= now;
+            if due {
+                waker.wake_by_ref();
+            }
+            !due
+        });
+        before - sleepers.len()
+    }
+}

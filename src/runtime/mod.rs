@@ -1,0 +1,20 @@
+//! The sole door to the machine: glommio, io_uring, clocks, threads, signals. Everything else is handed what
+//! it needs.
+//!
+//! A core is a pinned thread with a glommio executor. Its tasks talk to the ring through [`Core`], [`Stream`]
+//! and [`Listener`]; one driver task turns the ring and sleeps in it ([`Core`] says why that is safe).
+
+mod core;
+mod executor;
+mod idle;
+pub mod listener;
+mod mailbox;
+mod ring;
+mod stream;
+
+pub use core::Core;
+pub use executor::{CoreOptions, CoreThread, start};
+pub use idle::IdlePolicy;
+pub use mailbox::{Receiver, Sender};
+pub use ring::{Fault, RingStats};
+pub use stream::{Chunk, Listener, Stream};

@@ -1,0 +1,477 @@
+//! The ring driver's core, sans-io: descriptors in slots, operations out, completions in.
+//!
+//! The owner's side is here (commands and `poll_*`); what completions do is in [`super::complete`], accepting in
+//! [`super::accept`], deadlines in [`super::timers`]. One [`turn`](Driver::turn) submits everything that tasks
+//! asked for since the last and applies everything that came back.
+//!
+//! Invariants, checked by the fake kernel's tests and asserted where they are cheap:
+//! - at most one operation of a kind flies per slot, and a slot is freed only when none flies;
+//! - what an operation points at lives, unmoved, until its last completion, even if its owner is gone;
+//! - every provided buffer has exactly one holder ([`super::buffers`]).
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::task::{Poll, Waker};
+
+use super::buffers::Buffers;
+use super::kernel::{Entries, Kernel, Kind, Op, Token, Wait};
+use super::slot::{NEVER, Phase, Slot, flag, remember};
+use super::tx::{Piece, Tx};
+use super::wheel::Wheel;
+use crate::limits;
+
+/// Why a stream cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The deadline passed.
+    #[error("timed out")]
+    TimedOut,
+    /// The kernel reported this errno.
+    #[error("{}", io::Error::from_raw_os_error(*.0))]
+    Os(i32),
+}
+
+/// Counts of what happened on one ring, monotonic unless called a gauge.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RingStats {
+    pub enters: u64,
+    pub completions: u64,
+    pub accepted: u64,
+    pub accept_pauses: u64,
+    pub recv_starved: u64,
+    pub recv_held_back: u64,
+    pub sends: u64,
+    pub sends_short: u64,
+    pub timeouts: u64,
+    pub finish_timeouts: u64,
+    pub overflows: u64,
+    pub stale_completions: u64,
+    /// Gauge: descriptors in use.
+    pub open: u64,
+    /// Gauge: provided buffers in connections' hands.
+    pub buffers_out: u64,
+}
+
+pub(crate) struct Driver<K> {
+    pub(super) kernel: K,
+    pub(super) slots: Vec<Slot>,
+    free: Vec<u32>,
+    pub(super) buffers: Buffers,
+    pub(super) wheel: Wheel,
+    pub(super) tick: u32,
+    pub(super) accepted: VecDeque<(u32, OwnedFd)>,
+    /// Slots with something new to send.
+    dirty: Vec<u32>,
+    /// Slots whose receive found no buffer.
+    starved: Vec<u32>,
+    idle_tx: Vec<Box<Tx>>,
+    idle_heads: Vec<Vec<u8>>,
+    doorbell: RawFd,
+    doorbell_value: Box<u64>,
+    pub(super) doorbell_rang: bool,
+    pub(super) doorbell_waker: Option<Waker>,
+    pub(super) open: usize,
+    pub(super) open_max: usize,
+    pub(super) stats: RingStats,
+}
+
+/// How a stream ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// What is queued goes out first.
+    Finish,
+    /// At once, with a reset: the peer must not take what it has for complete.
+    Reset,
+}
+
+impl<K: Kernel> Driver<K> {
+    /// A driver for at most `open_max` descriptors, woken by writes to the eventfd `doorbell`.
+    pub(crate) fn new(kernel: K, doorbell: RawFd, open_max: usize) -> Self {
+        let mut driver = Driver {
+            kernel,
+            slots: Vec::new(),
+            free: Vec::new(),
+            buffers: Buffers::new(),
+            wheel: Wheel::new(),
+            tick: 0,
+            accepted: VecDeque::new(),
+            dirty: Vec::new(),
+            starved: Vec::new(),
+            idle_tx: Vec::new(),
+            idle_heads: Vec::new(),
+            doorbell,
+            doorbell_value: Box::new(0),
+            doorbell_rang: false,
+            doorbell_waker: None,
+            open: 0,
+            open_max,
+            stats: RingStats::default(),
+        };
+        driver.listen_for_doorbell();
+        driver
+    }
+
+    /// Submits what is queued, waits as told, applies what came back; returns how many completions.
+    ///
+    /// # Errors
+    /// The ring itself is broken; the process cannot go on.
+    pub(crate) fn turn(&mut self, wait: Wait) -> io::Result<usize> {
+        self.flush();
+        self.kernel.enter(wait)?;
+        let mut count = 0;
+        while let Some(completion) = self.kernel.completion() {
+            self.complete(completion);
+            count += 1;
+        }
+        self.stats.completions += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) {
+        while let Some(slot) = self.dirty.pop() {
+            self.start_send(slot);
+        }
+        let kernel = &mut self.kernel;
+        self.buffers.top_up(|buffer, at, octets| kernel.provide(buffer, at, octets));
+        if !self.starved.is_empty() && self.buffers.available() {
+            for slot in std::mem::take(&mut self.starved) {
+                self.slots[slot as usize].clear(flag::STARVED);
+                self.arm(slot);
+            }
+        }
+    }
+
+    pub(crate) fn stats(&self) -> RingStats {
+        let Entries { enters, overflows } = self.kernel.entries();
+        RingStats {
+            enters,
+            overflows,
+            open: self.open as u64,
+            buffers_out: self.buffers.out() as u64,
+            ..self.stats
+        }
+    }
+
+    // ---- streams: opening
+
+    /// Takes an accepted stream under the driver's care and starts receiving.
+    pub(crate) fn adopt(&mut self, stream: OwnedFd) -> u32 {
+        let slot = self.take_slot(stream, Phase::Open);
+        self.arm(slot);
+        slot
+    }
+
+    /// Starts connecting to `peer`.
+    ///
+    /// # Errors
+    /// No socket could be made (EMFILE and the like).
+    pub(crate) fn connect(&mut self, peer: SocketAddr) -> io::Result<u32> {
+        let socket = self.kernel.socket(peer.is_ipv6())?;
+        let mut tx = self.idle_tx.pop().unwrap_or_else(Tx::new);
+        let op = tx.connect(socket.as_raw_fd(), peer);
+        let slot = self.take_slot(socket, Phase::Connecting);
+        self.slots[slot as usize].tx = Some(tx);
+        self.push(op, Kind::Connect, slot);
+        Ok(slot)
+    }
+
+    pub(crate) fn poll_connected(&mut self, slot: u32, waker: &Waker) -> Poll<Result<(), Fault>> {
+        let s = &mut self.slots[slot as usize];
+        if let Some(fault) = fault(s) {
+            return Poll::Ready(Err(fault));
+        }
+        if s.phase == Phase::Open {
+            return Poll::Ready(Ok(()));
+        }
+        remember(&mut s.writer, waker);
+        Poll::Pending
+    }
+
+    // ---- streams: receiving
+
+    /// The next received buffer and its fill, or `None` after the peer's FIN. What arrived before an error or a
+    /// timeout is handed out first.
+    pub(crate) fn poll_recv(&mut self, slot: u32, waker: &Waker) -> Poll<Result<Option<(u16, u16)>, Fault>> {
+        let s = &mut self.slots[slot as usize];
+        if let Some(received) = self.buffers.pop_front(&mut s.received) {
+            self.arm(slot);
+            return Poll::Ready(Ok(Some(received)));
+        }
+        if let Some(fault) = fault(s) {
+            return Poll::Ready(Err(fault));
+        }
+        if s.has(flag::EOF) {
+            return Poll::Ready(Ok(None));
+        }
+        remember(&mut s.reader, waker);
+        self.arm(slot);
+        Poll::Pending
+    }
+
+    /// Ready when a [`poll_recv`](Self::poll_recv) would be; takes nothing.
+    pub(crate) fn poll_readable(&mut self, slot: u32, waker: &Waker) -> Poll<()> {
+        let s = &mut self.slots[slot as usize];
+        if !s.received.is_empty() || fault(s).is_some() || s.has(flag::EOF) {
+            return Poll::Ready(());
+        }
+        remember(&mut s.reader, waker);
+        self.arm(slot);
+        Poll::Pending
+    }
+
+    /// True if nothing has arrived that is not yet read: no octet, no FIN, no error.
+    pub(crate) fn is_quiet(&self, slot: u32) -> bool {
+        let s = &self.slots[slot as usize];
+        s.phase == Phase::Open && s.received.is_empty() && !s.has(flag::EOF) && s.errno == 0
+    }
+
+    /// The error that ended the stream, if one did; asks nothing of the kernel.
+    pub(crate) fn poll_broken(&mut self, slot: u32, waker: &Waker) -> Poll<Fault> {
+        let s = &mut self.slots[slot as usize];
+        match s.errno {
+            0 => {
+                remember(&mut s.reader, waker);
+                Poll::Pending
+            }
+            errno => Poll::Ready(Fault::Os(i32::from(errno))),
+        }
+    }
+
+    /// Keeps a receive in flight while the connection may take more.
+    ///
+    /// When buffers are short, a connection gets one at a time, and only while its owner waits for it: then a
+    /// stalled connection holds none, and slow readers cannot use up what the others need.
+    pub(super) fn arm(&mut self, slot: u32) {
+        let s = &self.slots[slot as usize];
+        let may = s.phase == Phase::Open
+            && !s.is_flying(Kind::Recv)
+            && s.flags & (flag::EOF | flag::STARVED) == 0
+            && s.errno == 0
+            && s.received.octets() <= limits::RECV_QUEUE_OCTETS / 2;
+        let multishot = !self.buffers.pressed();
+        if !may || !multishot && (s.reader.is_none() || !s.received.is_empty()) {
+            return;
+        }
+        let fd = s.fd;
+        self.push(Op::Recv { fd, multishot }, Kind::Recv, slot);
+    }
+
+    pub(super) fn starve(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        if !s.has(flag::STARVED) {
+            s.set(flag::STARVED);
+            self.starved.push(slot);
+        }
+    }
+
+    pub(crate) fn descriptor(&self, slot: u32) -> RawFd {
+        self.slots[slot as usize].fd
+    }
+
+    pub(crate) fn octets(&self, buffer: u16) -> &[u8] {
+        self.buffers.octets(buffer)
+    }
+
+    pub(crate) fn give_back(&mut self, buffer: u16) {
+        self.buffers.give_back(buffer);
+    }
+
+    // ---- streams: sending
+
+    /// Queues a piece; it goes out with the next turn. After an error it is dropped: `poll_sent` tells.
+    pub(crate) fn send(&mut self, slot: u32, piece: Piece) {
+        let s = &self.slots[slot as usize];
+        if s.phase != Phase::Open || s.errno != 0 || piece.len() == 0 {
+            return self.dispose(piece);
+        }
+        let piece = if self.buffers.pressed() { self.copied(piece) } else { piece };
+        let tx = self.slots[slot as usize].tx.get_or_insert_with(|| self.idle_tx.pop().unwrap_or_else(Tx::new));
+        tx.push(piece);
+        self.dirty.push(slot);
+    }
+
+    /// Frees a provided buffer by copying what is to be sent of it.
+    fn copied(&mut self, piece: Piece) -> Piece {
+        let Piece::Lent { buffer, from, to, .. } = piece else { return piece };
+        let mut octets = self.head_buffer();
+        octets.extend_from_slice(&self.buffers.octets(buffer)[usize::from(from)..usize::from(to)]);
+        self.buffers.give_back(buffer);
+        Piece::Owned { octets, from: 0 }
+    }
+
+    /// Ready when at most `left` octets wait for the kernel.
+    pub(crate) fn poll_sent(&mut self, slot: u32, left: usize, waker: &Waker) -> Poll<Result<(), Fault>> {
+        let s = &mut self.slots[slot as usize];
+        if let Some(fault) = fault(s) {
+            return Poll::Ready(Err(fault));
+        }
+        if s.queued_octets() <= left {
+            return Poll::Ready(Ok(()));
+        }
+        remember(&mut s.writer, waker);
+        Poll::Pending
+    }
+
+    /// Sends FIN once the queue is empty.
+    pub(crate) fn finish_sending(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        if s.phase == Phase::Open && s.errno == 0 && !s.has(flag::FIN_WANTED) {
+            s.set(flag::FIN_WANTED);
+            self.send_fin_when_empty(slot);
+        }
+    }
+
+    pub(super) fn send_fin_when_empty(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        if s.has(flag::FIN_WANTED) && !s.has(flag::FIN_SENT) && !s.has_unsent() {
+            s.set(flag::FIN_SENT);
+            let fd = s.fd;
+            self.push(Op::Shutdown { fd }, Kind::Shutdown, slot);
+        }
+    }
+
+    pub(super) fn start_send(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        if s.is_flying(Kind::Send) || !matches!(s.phase, Phase::Open | Phase::Finishing) {
+            return;
+        }
+        let fd = s.fd;
+        if let Some(tx) = s.tx.as_mut().filter(|tx| !tx.is_empty()) {
+            let op = tx.next_send(fd);
+            self.stats.sends += 1;
+            self.push(op, Kind::Send, slot);
+        }
+    }
+
+    /// An empty buffer for a head, reused where possible.
+    pub(crate) fn head_buffer(&mut self) -> Vec<u8> {
+        self.idle_heads.pop().unwrap_or_else(|| Vec::with_capacity(limits::HEAD_BUFFER_OCTETS))
+    }
+
+    pub(super) fn dispose(&mut self, piece: Piece) {
+        match piece {
+            Piece::Lent { buffer, .. } => self.buffers.give_back(buffer),
+            Piece::Owned { octets, .. } => self.keep_head_buffer(octets),
+        }
+    }
+
+    pub(crate) fn keep_head_buffer(&mut self, mut octets: Vec<u8>) {
+        let fits = (1..=limits::HEAD_BUFFER_KEPT_OCTETS).contains(&octets.capacity());
+        if fits && self.idle_heads.len() < limits::SEND_POOL {
+            octets.clear();
+            self.idle_heads.push(octets);
+        }
+    }
+
+    pub(super) fn keep_tx(&mut self, tx: Box<Tx>) {
+        if self.idle_tx.len() < limits::SEND_POOL {
+            self.idle_tx.push(tx);
+        }
+    }
+
+    // ---- ending
+
+    /// The owner lets go. The slot lives on until the kernel has let go too.
+    pub(crate) fn release(&mut self, slot: u32, end: End) {
+        let s = &mut self.slots[slot as usize];
+        (s.reader, s.writer) = (None, None);
+        self.buffers.drain(&mut s.received);
+        if end == End::Finish && s.phase == Phase::Open && s.errno == 0 && s.has_unsent() {
+            s.enter(Phase::Finishing);
+            self.set_deadline(slot, self.tick + limits::FINISH_TICKS);
+            return;
+        }
+        if end == End::Reset && s.phase == Phase::Open {
+            self.kernel.reset_on_close(s.fd);
+        }
+        self.close(slot);
+    }
+
+    pub(super) fn close(&mut self, slot: u32) {
+        self.slots[slot as usize].enter(Phase::Closing);
+        self.set_deadline(slot, self.tick + limits::CLOSE_RETRY_TICKS);
+        let mut tx = self.slots[slot as usize].tx.take();
+        if let Some(tx) = &mut tx {
+            tx.discard(|piece| self.dispose(piece));
+        }
+        self.slots[slot as usize].tx = tx;
+        self.go_on_closing(slot);
+    }
+
+    /// Cancels what flies, then closes, then frees: each when the one before has completed.
+    pub(super) fn go_on_closing(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        let fd = s.fd;
+        match s.in_flight {
+            0 if fd >= 0 => {
+                s.fd = -1;
+                if let Some(tx) = s.tx.take() {
+                    self.keep_tx(tx);
+                }
+                self.push(Op::Close { fd }, Kind::Close, slot);
+            }
+            0 => self.free_slot(slot),
+            _ if fd >= 0 && !s.is_flying(Kind::Cancel) => self.push(Op::CancelAll { fd }, Kind::Cancel, slot),
+            _ => {}
+        }
+    }
+
+    // ---- slots
+
+    pub(super) fn take_slot(&mut self, descriptor: OwnedFd, phase: Phase) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::new());
+            (self.slots.len() - 1) as u32
+        });
+        assert!(slot <= Token::MAX_SLOT, "limits::CONNECTIONS_PER_CORE keeps slots below 2^24");
+        self.open += 1;
+        let s = &mut self.slots[slot as usize];
+        s.enter(phase);
+        s.fd = descriptor.into_raw_fd();
+        slot
+    }
+
+    fn free_slot(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        assert!(s.in_flight == 0 && s.tx.is_none() && s.received.is_empty());
+        s.enter(Phase::Free);
+        let (generation, in_wheel) = (s.generation.wrapping_add(1), s.in_wheel);
+        let starved = s.flags & flag::STARVED;
+        *s = Slot { generation, in_wheel, flags: starved, deadline: NEVER, ..Slot::new() };
+        self.open -= 1;
+        self.free.push(slot);
+    }
+
+    pub(super) fn push(&mut self, op: Op, kind: Kind, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        debug_assert!(!s.is_flying(kind), "{kind:?} flies already");
+        s.in_flight |= 1 << kind as u8;
+        self.kernel.push(op, Token { kind, slot, generation: s.generation });
+    }
+
+    pub(super) fn listen_for_doorbell(&mut self) {
+        let op = Op::Doorbell { fd: self.doorbell, into: &raw mut *self.doorbell_value };
+        self.kernel.push(op, Token { kind: Kind::Doorbell, slot: 0, generation: 0 });
+    }
+
+    /// Ready when the doorbell rang since the last call that was ready.
+    pub(crate) fn poll_doorbell(&mut self, waker: &Waker) -> Poll<()> {
+        if std::mem::take(&mut self.doorbell_rang) {
+            return Poll::Ready(());
+        }
+        remember(&mut self.doorbell_waker, waker);
+        Poll::Pending
+    }
+}
+
+/// A timeout is told once; an error stays.
+fn fault(s: &mut Slot) -> Option<Fault> {
+    if s.errno != 0 {
+        return Some(Fault::Os(i32::from(s.errno)));
+    }
+    let timed_out = s.has(flag::TIMED_OUT);
+    s.clear(flag::TIMED_OUT);
+    timed_out.then_some(Fault::TimedOut)
+}

@@ -1,0 +1,149 @@
+//! The seam between the driver and the kernel: what can be asked, and what comes back.
+//!
+//! [`Driver`](super::driver::Driver) is sans-io and sees the kernel only through [`Kernel`]. The real one is
+//! [`Uring`](super::uring::Uring); tests drive the same code with a fake that completes in any order, short,
+//! failing, without F_MORE and out of buffers.
+
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
+use std::time::{Duration, Instant};
+
+/// Names one operation in flight: its kind, the slot that it belongs to, and that slot's generation.
+///
+/// Travels through the kernel as 64 bits of user data: generation in the high 32, slot in the next 24, kind in
+/// the low 8. A completion whose generation is not the slot's own is from an earlier life and touches nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// What an operation does; one bit of a slot's `in_flight` set each, so at most one of a kind flies per slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Accept = 0,
+    Recv = 1,
+    Send = 2,
+    Connect = 3,
+    Shutdown = 4,
+    Cancel = 5,
+    Close = 6,
+    Doorbell = 7,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::Accept,
+    Kind::Recv,
+    Kind::Send,
+    Kind::Connect,
+    Kind::Shutdown,
+    Kind::Cancel,
+    Kind::Close,
+    Kind::Doorbell,
+];
+
+impl Token {
+    pub(crate) const MAX_SLOT: u32 = (1 << 24) - 1;
+
+    pub(crate) fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.slot) << 8 | self.kind as u64
+    }
+
+    /// `None` if no operation of ours has these bits.
+    pub(crate) fn from_bits(bits: u64) -> Option<Token> {
+        let kind = *KINDS.get((bits & 0xff) as usize)?;
+        Some(Token { kind, slot: (bits >> 8) as u32 & Self::MAX_SLOT, generation: (bits >> 32) as u32 })
+    }
+}
+
+/// One request to the kernel. Pointers stay valid, and what they point at unmoved, until the operation's last
+/// completion: that is the driver's promise, and the reason why it keeps what it sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    /// Accept until told otherwise; each completion carries a descriptor.
+    Accept { fd: RawFd },
+    /// Receive into provided buffers; `multishot` until a completion lacks F_MORE, else once.
+    Recv { fd: RawFd, multishot: bool },
+    Send { fd: RawFd, at: *const u8, octets: u32 },
+    SendMsg { fd: RawFd, message: *const libc::msghdr },
+    Connect { fd: RawFd, address: *const libc::sockaddr, length: libc::socklen_t },
+    /// Ends our direction of the stream (FIN).
+    Shutdown { fd: RawFd },
+    /// Cancels the operation with that token.
+    Cancel { target: Token },
+    /// Cancels all operations on a descriptor.
+    CancelAll { fd: RawFd },
+    Close { fd: RawFd },
+    /// Reads the eventfd that other threads ring.
+    Doorbell { fd: RawFd, into: *mut u64 },
+}
+
+/// What became of an operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completion {
+    pub(crate) token: u64,
+    /// A count, a descriptor, or minus an errno.
+    pub(crate) result: i32,
+    /// The operation goes on and will complete again.
+    pub(crate) more: bool,
+    /// The provided buffer that the octets are in.
+    pub(crate) buffer: Option<u16>,
+}
+
+/// How long [`Kernel::enter`] may stay away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wait {
+    /// Submit, collect what is there, return.
+    No,
+    /// Poll without sleeping for at most that long, then return.
+    Spin(Duration),
+    /// Sleep until a completion or that instant.
+    Until(Instant),
+}
+
+/// How often the kernel was entered, and found its completion queue overflowing, so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entries {
+    pub(crate) enters: u64,
+    pub(crate) overflows: u64,
+}
+
+pub(crate) trait Kernel {
+    /// Queues an operation; it reaches the kernel with the next [`enter`](Self::enter) at the latest.
+    fn push(&mut self, op: Op, token: Token);
+    /// Gives a buffer to the kernel, to be handed back by a receive's completion.
+    fn provide(&mut self, buffer: u16, at: *mut u8, octets: u32);
+    /// Submits what was queued and provided, and waits as told.
+    ///
+    /// # Errors
+    /// What `io_uring_enter` reports, EINTR and ETIME excepted.
+    fn enter(&mut self, wait: Wait) -> io::Result<()>;
+    /// The next completion that has arrived, if any. Does not wait.
+    fn completion(&mut self) -> Option<Completion>;
+    /// A new TCP socket, nodelay set, for the family of an address.
+    ///
+    /// # Errors
+    /// EMFILE and the like.
+    fn socket(&mut self, ipv6: bool) -> io::Result<OwnedFd>;
+    /// Makes the next close of `fd` a reset, so that a cut message cannot look complete.
+    fn reset_on_close(&mut self, fd: RawFd);
+    fn entries(&self) -> Entries;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_survives_the_kernel() {
+        for kind in KINDS {
+            for (slot, generation) in [(0, 0), (1, 2), (Token::MAX_SLOT, u32::MAX)] {
+                let token = Token { kind, slot, generation };
+                assert_eq!(Token::from_bits(token.to_bits()), Some(token));
+            }
+        }
+        assert_eq!(Token::from_bits(0xff), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! One descriptor's place in the driver's table, and the legal moves of its life.
+
+use std::task::Waker;
+
+use super::buffers::Queue;
+use super::kernel::Kind;
+use super::tx::Tx;
+
+/// Where a slot is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// On the free list.
+    Free,
+    /// A listening socket.
+    Listening,
+    /// An outbound stream whose handshake is under way.
+    Connecting,
+    /// A stream that may be read and written.
+    Open,
+    /// Given up by its owner; sends what is queued, then closes.
+    Finishing,
+    /// Cancelled and being closed; free when the kernel has let go of everything.
+    Closing,
+}
+
+impl Phase {
+    /// All legal moves in one place.
+    fn may_become(self, next: Phase) -> bool {
+        use Phase::{Closing, Connecting, Finishing, Free, Listening, Open};
+        matches!(
+            (self, next),
+            (Free, Listening | Connecting | Open)
+                | (Connecting, Open | Closing)
+                | (Open, Finishing | Closing)
+                | (Listening | Finishing, Closing)
+                | (Closing, Free)
+        )
+    }
+}
+
+/// Bits of [`Slot::flags`].
+pub(crate) mod flag {
+    /// A multishot (or single) receive must not be re-armed until buffers are back.
+    pub(crate) const STARVED: u8 = 1 << 0;
+    /// The receive in flight is being cancelled, because too much waits to be read.
+    pub(crate) const HOLDING_BACK: u8 = 1 << 1;
+    /// The peer's FIN has arrived.
+    pub(crate) const EOF: u8 = 1 << 2;
+    /// Our FIN goes out when the send queue is empty.
+    pub(crate) const FIN_WANTED: u8 = 1 << 3;
+    /// Our FIN is out.
+    pub(crate) const FIN_SENT: u8 = 1 << 4;
+    /// The deadline passed while someone could wait.
+    pub(crate) const TIMED_OUT: u8 = 1 << 5;
+    /// A listener that does not accept for a while.
+    pub(crate) const PAUSED: u8 = 1 << 6;
+}
+
+/// Small on purpose: an idle connection is this and little else.
+pub(crate) struct Slot {
+    pub(crate) generation: u32,
+    pub(crate) fd: i32,
+    pub(crate) phase: Phase,
+    /// Operations that the kernel has not completed for good, a bit per [`Kind`].
+    pub(crate) in_flight: u8,
+    pub(crate) flags: u8,
+    /// First errno that receiving or sending met, 0 if none.
+    pub(crate) errno: u16,
+    pub(crate) received: Queue,
+    pub(crate) tx: Option<Box<Tx>>,
+    /// Tick at which the owner wants to be woken, `u32::MAX` for never.
+    pub(crate) deadline: u32,
+    /// Tick of this slot's live entry in the wheel, `u32::MAX` if none.
+    pub(crate) in_wheel: u32,
+    pub(crate) reader: Option<Waker>,
+    pub(crate) writer: Option<Waker>,
+}
+
+pub(crate) const NEVER: u32 = u32::MAX;
+
+impl Slot {
+    pub(crate) fn new() -> Slot {
+        Slot {
+            generation: 0,
+            fd: -1,
+            phase: Phase::Free,
+            in_flight: 0,
+            flags: 0,
+            errno: 0,
+            received: Queue::EMPTY,
+            tx: None,
+            deadline: NEVER,
+            in_wheel: NEVER,
+            reader: None,
+            writer: None,
+        }
+    }
+
+    pub(crate) fn enter(&mut self, next: Phase) {
+        assert!(self.phase.may_become(next), "a slot cannot go from {:?} to {next:?}", self.phase);
+        self.phase = next;
+    }
+
+    pub(crate) fn is_flying(&self, kind: Kind) -> bool {
+        self.in_flight & 1 << kind as u8 != 0
+    }
+
+    pub(crate) fn has(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    pub(crate) fn set(&mut self, flag: u8) {
+        self.flags |= flag;
+    }
+
+    pub(crate) fn clear(&mut self, flag: u8) {
+        self.flags &= !flag;
+    }
+
+    pub(crate) fn queued_octets(&self) -> usize {
+        self.tx.as_ref().map_or(0, |tx| tx.queued_octets())
+    }
+
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.tx.as_ref().is_some_and(|tx| !tx.is_empty())
+    }
+
+    /// The first error stays: later ones follow from it.
+    pub(crate) fn fail(&mut self, errno: i32) {
+        if self.errno == 0 {
+            self.errno = errno.unsigned_abs().min(u32::from(u16::MAX)) as u16;
+        }
+    }
+
+    pub(crate) fn wake_reader(&mut self) {
+        if let Some(waker) = self.reader.take() {
+            waker.wake();
+        }
+    }
+
+    pub(crate) fn wake_writer(&mut self) {
+        if let Some(waker) = self.writer.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// Remembers who to wake, without cloning a waker that is remembered already.
+pub(crate) fn remember(place: &mut Option<Waker>, waker: &Waker) {
+    match place {
+        Some(known) if known.will_wake(waker) => {}
+        _ => *place = Some(waker.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_connection_is_small() {
+        assert!(size_of::<Slot>() <= 88, "{} octets", size_of::<Slot>());
+    }
+}

@@ -1,0 +1,83 @@
+//! Deadlines of slots, over the lazily moved wheel.
+
+use super::driver::Driver;
+use super::kernel::{Kernel, Kind, Op};
+use super::slot::{NEVER, Phase, flag};
+
+impl<K: Kernel> Driver<K> {
+    /// Sets when a slot's owner is woken with [`Fault::TimedOut`](super::driver::Fault::TimedOut); [`NEVER`] for
+    /// never. Replaces the one before.
+    pub(crate) fn set_deadline(&mut self, slot: u32, tick: u32) {
+        let s = &mut self.slots[slot as usize];
+        s.deadline = tick;
+        s.clear(flag::TIMED_OUT);
+        if tick < s.in_wheel {
+            s.in_wheel = self.wheel.insert(slot, tick);
+        }
+    }
+
+    pub(crate) fn tick(&self) -> u32 {
+        self.tick
+    }
+
+    /// Moves time on to `tick` and fires what is due; returns how many deadlines passed.
+    pub(crate) fn advance(&mut self, tick: u32) -> usize {
+        self.tick = self.tick.max(tick);
+        let mut fired = 0;
+        while let Some((swept, entries)) = self.wheel.sweep(self.tick) {
+            for slot in &entries {
+                fired += usize::from(self.visit(*slot, swept));
+            }
+            self.wheel.recycle(swept, entries);
+        }
+        fired
+    }
+
+    /// The next tick at which [`advance`](Self::advance) may have something to do.
+    pub(crate) fn next_timer(&self) -> Option<u32> {
+        self.wheel.first()
+    }
+
+    fn visit(&mut self, slot: u32, swept: u32) -> bool {
+        let s = &mut self.slots[slot as usize];
+        if s.in_wheel != swept {
+            return false; // an entry that a nearer one has replaced
+        }
+        s.in_wheel = NEVER;
+        let deadline = s.deadline;
+        if deadline <= self.tick {
+            s.deadline = NEVER;
+            self.due(slot);
+            return true;
+        }
+        if deadline != NEVER {
+            s.in_wheel = self.wheel.insert(slot, deadline);
+        }
+        false
+    }
+
+    fn due(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        match s.phase {
+            Phase::Connecting | Phase::Open => {
+                self.stats.timeouts += 1;
+                s.set(flag::TIMED_OUT);
+                s.wake_reader();
+                s.wake_writer();
+            }
+            Phase::Listening => self.resume(slot),
+            Phase::Finishing => {
+                self.stats.finish_timeouts += 1;
+                self.kernel.reset_on_close(s.fd);
+                self.close(slot);
+            }
+            // A cancel that met its operation half way may have missed it.
+            Phase::Closing if s.fd >= 0 && !s.is_flying(Kind::Cancel) => {
+                let fd = s.fd;
+                self.push(Op::CancelAll { fd }, Kind::Cancel, slot);
+                self.set_deadline(slot, self.tick + crate::limits::CLOSE_RETRY_TICKS);
+            }
+            Phase::Closing | Phase::Free => {}
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What a connection has queued for sending, and keeps alive until the kernel has taken it.
+
+#![allow(unsafe_code)] // lends the kernel pointers into pieces that this queue owns
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use super::kernel::Op;
+use crate::limits;
+
+/// Octets to send: our own, or a provided buffer that is passed on without copying.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Owned { octets: Vec<u8>, from: usize },
+    Lent { buffer: u16, at: *const u8, from: u16, to: u16 },
+}
+
+impl Piece {
+    fn start_and_length(&self) -> (*const u8, usize) {
+        match self {
+            Piece::Owned { octets, from } => (octets[*from..].as_ptr(), octets.len() - from),
+            // SAFETY: `from <= to`, both within the buffer at `at`.
+            Piece::Lent { at, from, to, .. } => (unsafe { at.add(usize::from(*from)) }, usize::from(to - from)),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.start_and_length().1
+    }
+
+    fn advance(&mut self, octets: usize) {
+        match self {
+            Piece::Owned { from, .. } => *from += octets,
+            Piece::Lent { from, .. } => *from += octets as u16,
+        }
+    }
+}
+
+/// One connection's send queue. Boxed and pooled by the driver: an idle connection has none.
+///
+/// At most one send is in flight, since two on one stream may overtake one another. It covers the first
+/// `in_flight` pieces; these do not move, grow or go until its completion, which is what the kernel relies on.
+pub(crate) struct Tx {
+    pieces: VecDeque<Piece>,
+    in_flight: usize,
+    queued_octets: usize,
+    iovecs: [libc::iovec; limits::SEND_PIECES_MAX],
+    message: libc::msghdr,
+    /// The peer's address while a connect is in flight.
+    address: socket2::SockAddr,
+}
+
+impl Tx {
+    pub(crate) fn new() -> Box<Tx> {
+        // SAFETY: both are plain C structs for which zero is the documented empty value.
+        let (iovecs, message) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0)).into();
+        Box::new(Tx { pieces: VecDeque::new(), in_flight: 0, queued_octets: 0, iovecs, message, address: nowhere })
+    }
+
+    pub(crate) fn queued_octets(&self) -> usize {
+        self.queued_octets
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Appends a piece, which is not empty.
+    pub(crate) fn push(&mut self, piece: Piece) {
+        self.queued_octets += piece.len();
+        self.pieces.push_back(piece);
+    }
+
+    /// The operation that connects `fd` to `peer`; the address lives here until it completes.
+    pub(crate) fn connect(&mut self, fd: i32, peer: SocketAddr) -> Op {
+        self.address = peer.into();
+        Op::Connect { fd, address: self.address.as_ptr().cast(), length: self.address.len() }
+    }
+
+    /// The operation that sends as many pieces as one message takes. The queue is not empty, nothing is in flight.
+    pub(crate) fn next_send(&mut self, fd: i32) -> Op {
+        assert!(self.in_flight == 0 && !self.pieces.is_empty());
+        if self.pieces.len() == 1 {
+            self.in_flight = 1;
+            let (at, length) = self.pieces[0].start_and_length();
+            return Op::Send { fd, at, octets: u32::try_from(length).unwrap_or(u32::MAX) };
+        }
+        self.in_flight = self.pieces.len().min(limits::SEND_PIECES_MAX);
+        for (iovec, piece) in self.iovecs.iter_mut().zip(&self.pieces) {
+            let (at, length) = piece.start_and_length();
+            *iovec = libc::iovec { iov_base: at.cast_mut().cast(), iov_len: length };
+        }
+        self.message.msg_iov = self.iovecs.as_mut_ptr();
+        self.message.msg_iovlen = self.in_flight as _;
+        Op::SendMsg { fd, message: &raw const self.message }
+    }
+
+    /// The kernel took `octets` octets of what was in flight; pieces sent whole go to `done`.
+    pub(crate) fn sent(&mut self, mut octets: usize, mut done: impl FnMut(Piece)) {
+        assert!(octets <= self.queued_octets, "the kernel sent more than it was given");
+        self.queued_octets -= octets;
+        self.in_flight = 0;
+        while octets > 0
+            && let Some(first) = self.pieces.front_mut()
+        {
+            let length = first.len();
+            if octets < length {
+                first.advance(octets);
+                return;
+            }
+            octets -= length;
+            self.pieces.pop_front().into_iter().for_each(&mut done);
+        }
+    }
+
+    /// Drops what the kernel does not hold (all of it, once nothing is in flight).
+    pub(crate) fn discard(&mut self, mut done: impl FnMut(Piece)) {
+        while self.pieces.len() > self.in_flight {
+            if let Some(piece) = self.pieces.pop_back() {
+                self.queued_octets -= piece.len();
+                done(piece);
+            }
+        }
+    }
+
+    /// The send in flight failed: the kernel holds nothing any more.
+    pub(crate) fn failed(&mut self, done: impl FnMut(Piece)) {
+        self.in_flight = 0;
+        self.discard(done);
+    }
+}

@@ -1,0 +1,202 @@
+//! Streams, listeners and received octets, as tasks see them.
+
+#![allow(unsafe_code)] // reads octets of a buffer that this value was lent
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Deref;
+use std::os::fd::BorrowedFd;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use super::core::Core;
+use super::ring::Fault;
+use super::ring::driver::End;
+use super::ring::tx::Piece;
+
+/// A TCP stream on its core's ring. Dropping it sends what is queued, then closes.
+pub struct Stream {
+    core: Core,
+    slot: u32,
+    end: End,
+}
+
+impl Stream {
+    pub(super) fn new(core: Core, slot: u32) -> Stream {
+        Stream { core, slot, end: End::Finish }
+    }
+
+    /// Waits until a stream made by [`Core::connect`] is connected.
+    ///
+    /// # Errors
+    /// [`Fault::Os`] with the peer's refusal, [`Fault::TimedOut`] at the deadline.
+    pub async fn connected(&self) -> Result<(), Fault> {
+        poll_fn(|cx| self.core.driver(|d| d.poll_connected(self.slot, cx.waker()))).await
+    }
+
+    /// The next octets as they came, at most [`crate::limits::RECV_BUFFER_OCTETS`]; `None` after the peer's FIN.
+    ///
+    /// # Errors
+    /// The stream broke or the deadline passed; octets that came before are handed out first.
+    pub async fn recv(&self) -> Result<Option<Chunk>, Fault> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// [`recv`](Self::recv) for use inside another future.
+    pub fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Result<Option<Chunk>, Fault>> {
+        self.core.driver(|d| {
+            d.poll_recv(self.slot, cx.waker()).map_ok(|received| {
+                received.map(|(buffer, octets)| {
+                    let at = d.octets(buffer).as_ptr();
+                    Chunk { core: self.core.clone(), buffer, at, from: 0, to: octets }
+                })
+            })
+        })
+    }
+
+    /// Waits until [`recv`](Self::recv) would not: octets, FIN, error or deadline. Holds no buffer meanwhile.
+    pub async fn readable(&self) {
+        poll_fn(|cx| self.core.driver(|d| d.poll_readable(self.slot, cx.waker()))).await;
+    }
+
+    /// Ready with the error that broke the stream (a reset, say), once one has. A FIN is no error: the peer may
+    /// have said all that it has to say and wait for an answer.
+    pub fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<Fault> {
+        self.core.driver(|d| d.poll_broken(self.slot, cx.waker()))
+    }
+
+    /// True if nothing unread has come: the test of a pooled connection before it is used again.
+    pub fn is_quiet(&self) -> bool {
+        self.core.driver(|d| d.is_quiet(self.slot))
+    }
+
+    /// Queues octets; they go out when the task next waits. Bounded by whoever awaits [`sent`](Self::sent).
+    pub fn send(&self, octets: Vec<u8>) {
+        self.core.driver(|d| d.send(self.slot, Piece::Owned { octets, from: 0 }));
+    }
+
+    /// Queues received octets without copying them.
+    pub fn send_chunk(&self, chunk: Chunk) {
+        let (buffer, at, from, to) = chunk.into_parts();
+        self.core.driver(|d| d.send(self.slot, Piece::Lent { buffer, at, from, to }));
+    }
+
+    /// Waits until at most `left` octets are queued.
+    ///
+    /// # Errors
+    /// The stream broke, and what was queued is lost; or the deadline passed.
+    pub async fn sent(&self, left: usize) -> Result<(), Fault> {
+        poll_fn(|cx| self.core.driver(|d| d.poll_sent(self.slot, left, cx.waker()))).await
+    }
+
+    /// Sends FIN after what is queued; receiving goes on.
+    pub fn finish_sending(&self) {
+        self.core.driver(|d| d.finish_sending(self.slot));
+    }
+
+    /// From now on, waits on this stream fail with [`Fault::TimedOut`] once `timeout` has passed; replaces the
+    /// timeout before. Up to two ticks late, never early.
+    pub fn set_timeout(&self, timeout: Duration) {
+        let tick = self.core.tick_after(timeout);
+        self.core.driver(|d| d.set_deadline(self.slot, tick));
+    }
+
+    pub fn clear_timeout(&self) {
+        self.core.driver(|d| d.set_deadline(self.slot, super::ring::NEVER));
+    }
+
+    /// Closes with a reset when dropped: what the peer has so far must not look complete.
+    pub fn reset(&mut self) {
+        self.end = End::Reset;
+    }
+
+    /// # Errors
+    /// The peer is gone.
+    pub fn peer(&self) -> io::Result<SocketAddr> {
+        let fd = self.core.driver(|d| d.descriptor(self.slot));
+        // SAFETY: the driver keeps the descriptor open for as long as this stream exists.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        let peer = socket2::SockRef::from(&fd).peer_addr()?;
+        peer.as_socket().ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
+    }
+
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.core.driver(|d| d.release(self.slot, self.end));
+    }
+}
+
+/// Received octets, in the buffer that the kernel put them in. Dropping it gives the buffer back.
+pub struct Chunk {
+    core: Core,
+    buffer: u16,
+    at: *const u8,
+    from: u16,
+    to: u16,
+}
+
+impl Chunk {
+    /// Drops the first `octets` octets (at most all).
+    pub fn advance(&mut self, octets: usize) {
+        self.from += octets.min(self.len()) as u16;
+    }
+
+    /// Gives the buffer to the driver: this value no longer gives it back.
+    fn into_parts(self) -> (u16, *const u8, u16, u16) {
+        let this = std::mem::ManuallyDrop::new(self);
+        // SAFETY: `this` is never dropped, so its handle is read out, and dropped, exactly once.
+        drop(unsafe { std::ptr::read(&raw const this.core) });
+        (this.buffer, this.at, this.from, this.to)
+    }
+
+    /// Keeps the first `octets` octets.
+    pub fn truncate(&mut self, octets: usize) {
+        self.to = self.from + octets.min(self.len()) as u16;
+    }
+}
+
+impl Deref for Chunk {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the buffer is lent to this value until it is dropped or sent, so the kernel does not write to
+        // it; `from <= to`, and the kernel filled at least `to` octets.
+        unsafe { std::slice::from_raw_parts(self.at.add(usize::from(self.from)), usize::from(self.to - self.from)) }
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        self.core.driver(|d| d.give_back(self.buffer));
+    }
+}
+
+/// A listening socket on its core's ring. Dropping it stops accepting.
+pub struct Listener {
+    core: Core,
+    slot: u32,
+}
+
+impl Listener {
+    pub(super) fn new(core: Core, slot: u32) -> Listener {
+        Listener { core, slot }
+    }
+
+    /// The next connection, taken under the ring's care.
+    pub async fn accept(&self) -> Stream {
+        let stream = poll_fn(|cx| self.core.driver(|d| d.poll_accept(self.slot, cx.waker()))).await;
+        Stream::new(self.core.clone(), self.core.driver(|d| d.adopt(stream)))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.core.driver(|d| d.stop_listening(self.slot));
+    }
+}
