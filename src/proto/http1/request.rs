@@ -1,0 +1,286 @@
+//! The request head (RFC 9112, 2 to 5): read once, refused whole when anything in it is ambiguous.
+
+use std::mem::MaybeUninit;
+
+use super::connection::ConnectionOptions;
+use super::error::HeadError;
+use super::field::{Field, Fields, Known, Span};
+use super::framing::{Framing, FramingFields, Parsed, Version};
+use super::host::HostName;
+use super::scan::{Found, HeadScanner};
+use super::target::Target;
+use crate::limits::{FIELDS_MAX, METHOD_OCTETS_MAX};
+
+/// The methods that a gateway treats on their own; all others are passed on as they are (RFC 9110, 9).
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    #[default]
+    Get,
+    Head,
+    Post,
+    Put,
+    Delete,
+    Options,
+    Patch,
+    Other,
+}
+
+impl Method {
+    /// Whether a second attempt may do no harm that the first did not (RFC 9110, 9.2.2).
+    #[must_use]
+    pub fn is_idempotent(self) -> bool {
+        matches!(self, Self::Get | Self::Head | Self::Put | Self::Delete | Self::Options)
+    }
+
+    fn parse(method: &[u8]) -> Result<Self, HeadError> {
+        match method {
+            b"GET" => Ok(Self::Get),
+            b"HEAD" => Ok(Self::Head),
+            b"POST" => Ok(Self::Post),
+            b"PUT" => Ok(Self::Put),
+            b"DELETE" => Ok(Self::Delete),
+            b"OPTIONS" => Ok(Self::Options),
+            b"PATCH" => Ok(Self::Patch),
+            b"TRACE" => Err(HeadError::MethodNotAllowed),
+            b"CONNECT" => Err(HeadError::MethodUnknown),
+            _ if method.len() > METHOD_OCTETS_MAX => Err(HeadError::MethodUnknown),
+            _ => Ok(Self::Other),
+        }
+    }
+}
+
+/// A request head: positions in the octets it was parsed from, and what they mean. About 1.5 KB, to be kept and reused.
+#[derive(Debug)]
+pub struct RequestHead {
+    scan: HeadScanner,
+    whole: Span,
+    method: Method,
+    method_text: Span,
+    target: Target,
+    version: Version,
+    host: HostName,
+    fields: Fields,
+    connection: ConnectionOptions,
+    framing: Framing,
+    expects_continue: bool,
+    asks_upgrade: bool,
+}
+
+impl Default for RequestHead {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl RequestHead {
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            scan: HeadScanner::default(),
+            whole: Span::default(),
+            method: Method::Get,
+            method_text: Span::default(),
+            target: Target::default(),
+            version: Version::Http11,
+            host: HostName::empty(),
+            fields: Fields::new(),
+            connection: ConnectionOptions::default(),
+            framing: Framing::None,
+            expects_continue: false,
+            asks_upgrade: false,
+        }
+    }
+
+    /// Parses the head at the start of `octets`, which may hold more behind it. After `Partial`, call again with the same
+    /// octets and more behind them: none is looked at twice. After `Complete` or an error the next call begins a new head.
+    pub fn parse(&mut self, octets: &[u8]) -> Result<Parsed, HeadError> {
+        let outcome = match self.scan.advance(octets) {
+            Ok(None) => return Ok(Parsed::Partial),
+            Ok(Some(found)) => self.read(octets, found),
+            Err(error) => Err(error),
+        };
+        self.scan = HeadScanner::default();
+        outcome
+    }
+
+    fn read(&mut self, octets: &[u8], found: Found) -> Result<Parsed, HeadError> {
+        let head = octets.get(found.start..found.end).ok_or(HeadError::RequestLine)?;
+        let mut lines = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELDS_MAX];
+        let mut request = httparse::Request::new(&mut []);
+        match request.parse_with_uninit_headers(head, &mut lines) {
+            Ok(httparse::Status::Complete(len)) if len == head.len() => {}
+            Ok(_) => return Err(HeadError::RequestLine),
+            Err(error) => return Err(fault(error, head)),
+        }
+        let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version)
+        else {
+            return Err(HeadError::RequestLine);
+        };
+        self.whole = Span::between(found.start, found.end);
+        self.method = Method::parse(method.as_bytes())?;
+        self.method_text = Span::of(method.as_bytes(), octets);
+        self.target = Target::parse(target.as_bytes(), self.method, octets)?;
+        self.version = if version == 0 { Version::Http10 } else { Version::Http11 };
+        self.read_fields(request.headers, octets)?;
+        Ok(Parsed::Complete { len: found.end })
+    }
+
+    fn read_fields(&mut self, lines: &[httparse::Header<'_>], octets: &[u8]) -> Result<(), HeadError> {
+        self.fields.clear();
+        self.connection.clear();
+        self.host.clear();
+        self.expects_continue = false;
+        let (mut framing, mut hosts, mut upgrade) = (FramingFields::default(), 0, false);
+        for line in lines {
+            let known = Known::of(line.name.as_bytes());
+            match known {
+                Known::ContentLength => framing.content_length(line.value)?,
+                Known::TransferEncoding => framing.transfer_encoding(line.value)?,
+                Known::Connection => self.connection.absorb(line.value, octets)?,
+                Known::Lookalike => return Err(HeadError::NameLookalike),
+                Known::Host => {
+                    hosts += 1;
+                    self.host.set(line.value)?;
+                }
+                Known::Expect => self.expects_continue |= line.value.eq_ignore_ascii_case(b"100-continue"),
+                Known::Upgrade => upgrade = true,
+                _ => {}
+            }
+            self.fields.push(known, line.name.as_bytes(), line.value, octets);
+        }
+        match hosts {
+            0 if self.version == Version::Http11 => return Err(HeadError::HostMissing),
+            0 | 1 => {}
+            _ => return Err(HeadError::HostRepeated),
+        }
+        if let Some(authority) = self.target.authority {
+            self.host.set(authority.within(octets))?;
+        }
+        self.framing = framing.settle(self.version, Framing::None)?;
+        // HTTP/1.0 knows neither (RFC 9110, 7.8 and 10.1.1).
+        self.expects_continue &= self.version == Version::Http11;
+        self.asks_upgrade = upgrade && self.connection.upgrade && self.version == Version::Http11;
+        Ok(())
+    }
+
+    #[must_use]
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// The method as sent; a token.
+    #[must_use]
+    pub fn method_text<'a>(&self, octets: &'a [u8]) -> &'a [u8] {
+        self.method_text.within(octets)
+    }
+
+    /// The request-target as sent.
+    #[must_use]
+    pub fn target<'a>(&self, octets: &'a [u8]) -> &'a [u8] {
+        self.target.whole.within(octets)
+    }
+
+    /// The path, not decoded: `/…`, or `*` of an OPTIONS request for the server as a whole.
+    #[must_use]
+    pub fn path<'a>(&self, octets: &'a [u8]) -> &'a [u8] {
+        match self.target.path.within(octets) {
+            // An absolute target without a path (RFC 9112, 3.2.1 and 3.2.4).
+            b"" if self.method == Method::Options && self.target.query.is_none() => b"*",
+            b"" => b"/",
+            path => path,
+        }
+    }
+
+    /// What follows the `?`, not decoded.
+    #[must_use]
+    pub fn query<'a>(&self, octets: &'a [u8]) -> Option<&'a [u8]> {
+        self.target.query.map(|query| query.within(octets))
+    }
+
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The host name in lower case without port and trailing dot, an IPv6 address in its brackets. Empty only where an
+    /// HTTP/1.0 request names none.
+    #[must_use]
+    pub fn host(&self) -> &[u8] {
+        self.host.as_octets()
+    }
+
+    /// Host as it goes on to the origin: the authority of an absolute target, else the field (RFC 9112, 3.2.2).
+    #[must_use]
+    pub fn authority<'a>(&self, octets: &'a [u8]) -> &'a [u8] {
+        match self.target.authority {
+            Some(authority) => authority.within(octets),
+            None => self.fields.find(Known::Host).map(|field| field.value(octets)).unwrap_or_default(),
+        }
+    }
+
+    #[must_use]
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// How long the body is; never `UntilClose`.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Whether the client means to send another request on this connection (RFC 9112, 9.3).
+    #[must_use]
+    pub fn keep_alive(&self) -> bool {
+        self.connection.persists(self.version)
+    }
+
+    /// Whether the client waits for 100 (Continue) before its body (RFC 9110, 10.1.1).
+    #[must_use]
+    pub fn expects_continue(&self) -> bool {
+        self.expects_continue
+    }
+
+    /// Whether the client asks for another protocol (RFC 9110, 7.8).
+    #[must_use]
+    pub fn asks_upgrade(&self) -> bool {
+        self.asks_upgrade
+    }
+
+    /// Whether `Connection` took this field along (RFC 9110, 7.6.1).
+    #[inline]
+    pub(super) fn nominates(&self, field: &Field, octets: &[u8]) -> bool {
+        let name = field.name(octets);
+        self.connection
+            .nominated()
+            .iter()
+            .any(|nominated| nominated.within(octets).eq_ignore_ascii_case(name))
+    }
+
+    pub(super) fn has_absolute_target(&self) -> bool {
+        self.target.authority.is_some()
+    }
+
+    pub(super) fn whole(&self) -> Span {
+        self.whole
+    }
+}
+
+/// What httparse's verdict means here. Its version error covers other versions and no version alike.
+#[cold]
+fn fault(error: httparse::Error, head: &[u8]) -> HeadError {
+    let line = head.split(|&octet| octet == b'\r').next().unwrap_or_default();
+    match error {
+        httparse::Error::Version => match line.last_chunk::<9>() {
+            Some([b' ', b'H', b'T', b'T', b'P', b'/', major, b'.', minor])
+                if major.is_ascii_digit() && minor.is_ascii_digit() =>
+            {
+                HeadError::Version
+            }
+            _ => HeadError::RequestLine,
+        },
+        httparse::Error::Token | httparse::Error::NewLine | httparse::Error::Status => HeadError::RequestLine,
+        httparse::Error::HeaderName | httparse::Error::HeaderValue => HeadError::FieldLine,
+        httparse::Error::TooManyHeaders => HeadError::TooManyFields,
+    }
+}

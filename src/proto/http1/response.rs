@@ -1,0 +1,166 @@
+//! The response head (RFC 9112, 4 and 6.3). Whatever is wrong with it is the origin's fault: 502 to the client.
+
+use std::mem::MaybeUninit;
+
+use super::connection::ConnectionOptions;
+use super::error::HeadError;
+use super::field::{Field, Fields, Known, Span};
+use super::framing::{Framing, FramingFields, Parsed, Version};
+use super::request::Method;
+use super::scan::{Found, HeadScanner};
+use crate::limits::FIELDS_MAX;
+
+/// A response head: positions in the octets it was parsed from, and what they mean. About 1.2 KB, to be kept and reused.
+#[derive(Debug)]
+pub struct ResponseHead {
+    scan: HeadScanner,
+    whole: Span,
+    status: u16,
+    version: Version,
+    fields: Fields,
+    connection: ConnectionOptions,
+    framing: Framing,
+}
+
+impl Default for ResponseHead {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ResponseHead {
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            scan: HeadScanner::default(),
+            whole: Span::default(),
+            status: 0,
+            version: Version::Http11,
+            fields: Fields::new(),
+            connection: ConnectionOptions::default(),
+            framing: Framing::None,
+        }
+    }
+
+    /// Parses the head at the start of `octets`, the answer to a request with `method`; see
+    /// [`super::RequestHead::parse`] for how calls go on. An interim answer (1xx) is a head of its own: after all but 101,
+    /// parse again behind it.
+    pub fn parse(&mut self, octets: &[u8], method: Method) -> Result<Parsed, HeadError> {
+        let outcome = match self.scan.advance(octets) {
+            Ok(None) => return Ok(Parsed::Partial),
+            Ok(Some(found)) => self.read(octets, found, method),
+            Err(error) => Err(error),
+        };
+        self.scan = HeadScanner::default();
+        outcome
+    }
+
+    fn read(&mut self, octets: &[u8], found: Found, method: Method) -> Result<Parsed, HeadError> {
+        // Only requests may have an empty line before them.
+        let head = octets.get(..found.end).filter(|_| found.start == 0).ok_or(HeadError::StatusLine)?;
+        let mut lines = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELDS_MAX];
+        let mut response = httparse::Response::new(&mut []);
+        let config = httparse::ParserConfig::default();
+        match config.parse_response_with_uninit_headers(&mut response, head, &mut lines) {
+            Ok(httparse::Status::Complete(len)) if len == head.len() => {}
+            Ok(_) => return Err(HeadError::StatusLine),
+            Err(error) => return Err(fault(error)),
+        }
+        let (Some(version), Some(status @ 100..=599)) = (response.version, response.code) else {
+            return Err(HeadError::StatusLine);
+        };
+        self.whole = Span::between(0, found.end);
+        self.status = status;
+        self.version = if version == 0 { Version::Http10 } else { Version::Http11 };
+        self.read_fields(response.headers, octets, method)?;
+        Ok(Parsed::Complete { len: found.end })
+    }
+
+    fn read_fields(
+        &mut self,
+        lines: &[httparse::Header<'_>],
+        octets: &[u8],
+        method: Method,
+    ) -> Result<(), HeadError> {
+        self.fields.clear();
+        self.connection.clear();
+        let mut framing = FramingFields::default();
+        for line in lines {
+            let known = Known::of(line.name.as_bytes());
+            match known {
+                Known::ContentLength => framing.content_length(line.value)?,
+                Known::TransferEncoding => framing.transfer_encoding(line.value)?,
+                Known::Connection => self.connection.absorb(line.value, octets)?,
+                Known::Lookalike => return Err(HeadError::NameLookalike),
+                _ => {}
+            }
+            self.fields.push(known, line.name.as_bytes(), line.value, octets);
+        }
+        let framing = framing.settle(self.version, Framing::UntilClose)?;
+        // RFC 9112, 6.3, first rule: these end with their head, whatever their fields say.
+        let bodyless = method == Method::Head || matches!(self.status, 100..=199 | 204 | 304);
+        self.framing = if bodyless { Framing::None } else { framing };
+        Ok(())
+    }
+
+    /// 100 to 599.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Whether another head follows before the answer is complete; 101 is final in that nothing of HTTP follows it.
+    #[must_use]
+    pub fn is_interim(&self) -> bool {
+        matches!(self.status, 100 | 102..=199)
+    }
+
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    #[must_use]
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// How long the body is.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        self.framing
+    }
+
+    /// Whether the origin's connection may be used again once the body has been read (RFC 9112, 9.3).
+    #[must_use]
+    pub fn keep_alive(&self) -> bool {
+        self.framing != Framing::UntilClose && self.connection.persists(self.version)
+    }
+
+    /// Whether `Connection` took this field along (RFC 9110, 7.6.1).
+    #[inline]
+    pub(super) fn nominates(&self, field: &Field, octets: &[u8]) -> bool {
+        let name = field.name(octets);
+        self.connection
+            .nominated()
+            .iter()
+            .any(|nominated| nominated.within(octets).eq_ignore_ascii_case(name))
+    }
+
+    pub(super) fn whole(&self) -> Span {
+        self.whole
+    }
+}
+
+/// What httparse's verdict means here.
+#[cold]
+fn fault(error: httparse::Error) -> HeadError {
+    match error {
+        httparse::Error::Version
+        | httparse::Error::Status
+        | httparse::Error::Token
+        | httparse::Error::NewLine => HeadError::StatusLine,
+        httparse::Error::HeaderName | httparse::Error::HeaderValue => HeadError::FieldLine,
+        httparse::Error::TooManyHeaders => HeadError::TooManyFields,
+    }
+}

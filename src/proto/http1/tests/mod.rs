@@ -1,0 +1,1 @@
+//! The codec against tables, models and every split.

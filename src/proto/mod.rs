@@ -1,0 +1,6 @@
+//! Wire formats, sans-io: octets in, verdicts and octets out. Nothing here knows a socket, a clock or a thread.
+
+pub mod date;
+pub mod http1;
+pub mod problem;
+pub mod trace;

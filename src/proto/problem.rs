@@ -1,0 +1,179 @@
+//! Errors of the gateway's own making, as Problem Details (RFC 9457, R-061). They say what the client may do, never what is
+//! behind the gateway: no address, no service, no cause.
+
+use super::date::HttpDate;
+use super::http1::HeadError;
+use super::trace::RequestId;
+
+/// What went wrong, one per `type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProblemKind {
+    MalformedRequest,
+    UnknownHost,
+    MethodNotAllowed,
+    RequestTimeout,
+    ContentTooLarge,
+    TargetTooLong,
+    Misdirected,
+    HeadTooLarge,
+    Internal,
+    NotImplemented,
+    BadOriginAnswer,
+    OriginUnreachable,
+    NoHealthyEndpoints,
+    Overloaded,
+    OriginTimeout,
+    VersionNotSupported,
+}
+
+/// A kind's status code, the last part of its `type`, and its title.
+struct Entry(u16, &'static str, &'static str);
+
+impl ProblemKind {
+    fn entry(self) -> Entry {
+        match self {
+            Self::MalformedRequest => Entry(400, "malformed-request", "Malformed request"),
+            Self::UnknownHost => Entry(404, "unknown-host", "Nothing is served under this host name"),
+            Self::MethodNotAllowed => Entry(405, "method-not-allowed", "Method not allowed"),
+            Self::RequestTimeout => Entry(408, "request-timeout", "The request did not arrive in time"),
+            Self::ContentTooLarge => Entry(413, "content-too-large", "Request content too large"),
+            Self::TargetTooLong => Entry(414, "target-too-long", "Request target too long"),
+            Self::Misdirected => Entry(421, "misdirected-request", "Wrong connection for this host name"),
+            Self::HeadTooLarge => Entry(431, "head-too-large", "Request head too large"),
+            Self::Internal => Entry(500, "internal", "Internal error"),
+            Self::NotImplemented => Entry(501, "not-implemented", "Not implemented"),
+            Self::BadOriginAnswer => Entry(502, "bad-origin-answer", "The service gave no valid answer"),
+            Self::OriginUnreachable => Entry(502, "origin-unreachable", "The service could not be reached"),
+            Self::NoHealthyEndpoints => Entry(503, "no-healthy-endpoints", "The service is unavailable"),
+            Self::Overloaded => Entry(503, "overloaded", "The service is overloaded"),
+            Self::OriginTimeout => Entry(504, "origin-timeout", "The service did not answer in time"),
+            Self::VersionNotSupported => Entry(505, "version-not-supported", "HTTP version not supported"),
+        }
+    }
+
+    #[must_use]
+    pub fn status(self) -> u16 {
+        self.entry().0
+    }
+}
+
+/// The kind that answers a refused request head.
+impl From<HeadError> for ProblemKind {
+    fn from(error: HeadError) -> Self {
+        match error.status() {
+            405 => Self::MethodNotAllowed,
+            414 => Self::TargetTooLong,
+            431 => Self::HeadTooLarge,
+            501 => Self::NotImplemented,
+            505 => Self::VersionNotSupported,
+            _ => Self::MalformedRequest,
+        }
+    }
+}
+
+/// One error and the request that met it.
+#[derive(Debug, Clone, Copy)]
+pub struct Problem<'a> {
+    pub kind: ProblemKind,
+    /// For people; what the client can mend. Empty: left out.
+    pub detail: &'a str,
+    /// The path asked for. Empty: left out.
+    pub instance: &'a [u8],
+    pub request_id: &'a RequestId,
+}
+
+/// How the answer goes out.
+#[derive(Debug, Clone, Copy)]
+pub struct Reply<'a> {
+    pub date: &'a HttpDate,
+    /// Whether the connection outlasts the answer; a malformed request's cannot.
+    pub keep_alive: bool,
+    /// The request was HEAD: the answer is a head alone.
+    pub head_only: bool,
+    /// Whole field lines to add, each ended by CRLF: `Retry-After: 1\r\n`.
+    pub fields: &'a str,
+}
+
+const TYPE_BASE: &str = "urn:ringway:problem:";
+
+impl Problem<'_> {
+    /// Appends a whole HTTP/1.1 response.
+    pub fn write_response(&self, out: &mut Vec<u8>, reply: &Reply<'_>) {
+        let body = self.to_json();
+        let status = self.kind.status();
+        let connection = if reply.keep_alive { "" } else { "Connection: close\r\n" };
+        // RFC 9110, 15.5.6: a 405 names what is allowed.
+        let allow = match self.kind {
+            ProblemKind::MethodNotAllowed => "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n",
+            _ => "",
+        };
+        let head = format!(
+            "HTTP/1.1 {status} {reason}\r\nContent-Type: application/problem+json\r\nContent-Length: {length}\r\n\
+             Cache-Control: no-store\r\nX-Request-Id: {id}\r\n{allow}{connection}{fields}Date: ",
+            reason = reason(status),
+            length = body.len(),
+            id = self.request_id.as_str(),
+            fields = reply.fields,
+        );
+        out.extend_from_slice(head.as_bytes());
+        out.extend_from_slice(reply.date.as_octets());
+        out.extend_from_slice(b"\r\n\r\n");
+        if !reply.head_only {
+            out.extend_from_slice(body.as_bytes());
+        }
+    }
+
+    /// The document, one JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let Entry(status, slug, title) = self.kind.entry();
+        let mut json = format!("{{\"type\":\"{TYPE_BASE}{slug}\",\"title\":\"{title}\",\"status\":{status}");
+        if !self.detail.is_empty() {
+            json.push_str(",\"detail\":\"");
+            escape(&mut json, self.detail);
+            json.push('"');
+        }
+        if !self.instance.is_empty() {
+            json.push_str(",\"instance\":\"");
+            escape(&mut json, &String::from_utf8_lossy(self.instance));
+            json.push('"');
+        }
+        json.push_str(",\"request_id\":\"");
+        json.push_str(self.request_id.as_str());
+        json.push_str("\"}");
+        json
+    }
+}
+
+/// Appends text as the inside of a JSON string (RFC 8259, 7).
+fn escape(json: &mut String, text: &str) {
+    for character in text.chars() {
+        match character {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            '\0'..='\x1f' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ => json.push(character),
+        }
+    }
+}
+
+/// The reason phrases of RFC 9110, 15 for the codes above.
+fn reason(status: u16) -> &'static str {
+    match status {
+        400 => "Bad Request",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        421 => "Misdirected Request",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        _ => "",
+    }
+}
