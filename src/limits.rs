@@ -9,12 +9,10 @@ pub const CONFIG_NESTING_MAX: usize = 16;
 pub const CONFIG_NODES_MAX: usize = 500_000;
 /// Mistakes reported of one file; the rest are counted.
 pub const CONFIG_MISTAKES_MAX: usize = 1_000;
-/// `svc_` and 60 more.
-pub const SERVICE_ID_BYTES_MAX: usize = 64;
-/// Names of nodes, regions and PoPs.
+/// Listeners of one process; each core opens all of them.
+pub const LISTENERS_MAX: usize = 64;
+/// Names of nodes and PoPs.
 pub const LABEL_BYTES_MAX: usize = 63;
-/// Octets between two dots of a host name (RFC 1035, 2.3.4).
-pub const HOST_LABEL_OCTETS_MAX: usize = 63;
 /// Characters of outside text quoted in a message.
 pub const CONFIG_QUOTE_CHARS_MAX: usize = 80;
 /// CPU numbers end below this.

@@ -1,7 +1,7 @@
 //! YAML as written: text, lists and mappings, each with its line, before any meaning.
 //!
-//! The subset is the plain one: a single document of block or flow collections and scalars. Anchors, aliases and
-//! tags are refused, so no file can say more than its own bytes (no alias bombs), and a key occurs once.
+//! The subset is the plain one: a single document of block or flow collections and scalars. Anchors, aliases
+//! and tags are refused, so no file can say more than its own bytes (no alias bombs), and a key occurs once.
 use std::collections::HashMap;
 
 use serde_saphyr::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput};
@@ -181,7 +181,7 @@ fn syntax(error: &ScanError) -> String {
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => {
             format!(
-                "lists and mappings nest deeper than {CONFIG_NESTING_MAX}; no field needs that, check the brackets"
+                "nested deeper than {CONFIG_NESTING_MAX}; no field is, see whether a bracket is left open"
             )
         }
         ErrorKind::TabInIndentation
