@@ -105,3 +105,37 @@ pub const MAILBOX_MESSAGES: usize = 1024;
 pub const GLOMMIO_RING_DEPTH: usize = 8;
 /// Connections that the kernel completes before a core accepts them (it caps this at net.core.somaxconn).
 pub const LISTEN_BACKLOG: i32 = 4096;
+
+// Edge, per core.
+/// Endpoints whose connections are kept between requests.
+pub const POOLED_ENDPOINTS: usize = 65_536;
+/// Parsed heads kept for the next request.
+pub const SCRATCH_POOL: usize = 256;
+/// Requests that one connection may have answered in a row before other tasks run.
+pub const REQUESTS_PER_TURN: u32 = 32;
+/// What a client may still send after an answer that ends its connection; then it is closed regardless.
+pub const LINGER_OCTETS: usize = 1 << 20;
+/// How long that may take, in milliseconds.
+pub const LINGER_MS: u64 = 2_000;
+/// How often kept connections to origins are looked through, in milliseconds.
+pub const SWEEP_MS: u64 = 1_000;
+
+// Access log.
+/// One record, LF included. Fields that outsiders choose are cut to the bounds below.
+pub const LOG_RECORD_OCTETS_MAX: usize = 2048;
+/// Octets of a field as written, escapes included.
+pub const LOG_PATH_OCTETS_MAX: usize = 768;
+pub const LOG_HOST_OCTETS_MAX: usize = 256;
+pub const LOG_METHOD_OCTETS_MAX: usize = METHOD_OCTETS_MAX;
+/// Trace id, span id and service id.
+pub const LOG_ID_OCTETS_MAX: usize = 64;
+/// Keys, punctuation and the numbers at their longest.
+pub const LOG_FRAME_OCTETS_MAX: usize = 800;
+/// Octets that wait for the log's thread, per core; records beyond are dropped (ringway_log_dropped_total).
+pub const LOG_RING_OCTETS: usize = 1 << 20;
+
+const _: () = assert!(
+    LOG_FRAME_OCTETS_MAX + LOG_PATH_OCTETS_MAX + LOG_HOST_OCTETS_MAX + LOG_METHOD_OCTETS_MAX + 3 * LOG_ID_OCTETS_MAX
+        <= LOG_RECORD_OCTETS_MAX,
+    "a record always fits its line"
+);
