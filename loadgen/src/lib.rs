@@ -1,1 +1,2 @@
-
+//! ringway-loadgen: plan, mix, client, origin, record, report.
+pub mod dataset;
