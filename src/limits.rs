@@ -133,9 +133,28 @@ pub const LOG_ID_OCTETS_MAX: usize = 64;
 pub const LOG_FRAME_OCTETS_MAX: usize = 800;
 /// Octets that wait for the log's thread, per core; records beyond are dropped (ringway_log_dropped_total).
 pub const LOG_RING_OCTETS: usize = 1 << 20;
+/// How often the log's thread looks when little comes in, in milliseconds: what a reader of the log waits at most.
+pub const LOG_IDLE_MS: u64 = 50;
+/// How often it looks when a look found this much, in milliseconds and octets.
+pub const LOG_BUSY_MS: u64 = 5;
+pub const LOG_BUSY_OCTETS: usize = LOG_RING_OCTETS / 8;
+/// How long after a failed write it tries again, and how often it asks whether its file was renamed, in milliseconds.
+pub const LOG_RETRY_MS: u64 = 1_000;
+
+// Admin listener.
+/// Connections at a time; more wait in the kernel's queue.
+pub const ADMIN_CONNECTIONS_MAX: usize = 64;
+/// A connection carries one request and is cut after this, in milliseconds.
+pub const ADMIN_CONNECTION_MS: u64 = 10_000;
 
 const _: () = assert!(
     LOG_FRAME_OCTETS_MAX + LOG_PATH_OCTETS_MAX + LOG_HOST_OCTETS_MAX + LOG_METHOD_OCTETS_MAX + 3 * LOG_ID_OCTETS_MAX
         <= LOG_RECORD_OCTETS_MAX,
     "a record always fits its line"
 );
+/// How often a core copies its ring's figures to where scrapes find them, in milliseconds.
+pub const EXPORT_MS: u64 = 200;
+/// Descriptors that are not connections: rings, listeners, files, the admin listener's connections.
+pub const DESCRIPTORS_RESERVED: usize = 256;
+/// How long after the end of a drain cores may take to end before the process does without them, in milliseconds.
+pub const STOP_MS: u64 = 2_000;

@@ -6,9 +6,10 @@
 
 mod line;
 mod sink;
-mod timestamp;
+mod writer;
 
 pub use sink::{LogSink, LogSource, ring};
+pub use writer::{LogError, LogStats, LogWriter};
 
 use super::reason::Reason;
 use crate::proto::trace::RequestId;

@@ -2,11 +2,11 @@
 
 use super::AccessRecord;
 use super::line::Line;
-use super::timestamp::Clock;
 use crate::limits::{
     LOG_HOST_OCTETS_MAX, LOG_ID_OCTETS_MAX, LOG_METHOD_OCTETS_MAX, LOG_PATH_OCTETS_MAX, LOG_RING_OCTETS,
 };
 use crate::observe::CoreMetrics;
+use crate::observe::timestamp::Clock;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -54,7 +54,7 @@ macro_rules! key {
 /// nanoseconds, as `event.duration` is there.
 fn format(line: &mut Line, clock: &mut Clock, record: &AccessRecord<'_>) {
     line.raw(b"{\"@timestamp\":\"");
-    line.raw(clock.format(record.time_unix_ms));
+    line.raw(clock.format(record.time_unix_ms).as_bytes());
     line.raw(b"\",\"log.level\":\"");
     line.raw(level(record).as_bytes());
     line.raw(
