@@ -64,10 +64,13 @@ pub const CLOSE_RETRY_TICKS: u32 = 100;
 /// How long an adaptive core polls after its last completion.
 pub const SPIN_BUDGET_US: u64 = 100;
 /// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
-pub const CONNECTION_BUFFERED_OCTETS: usize = RECV_QUEUE_OCTETS as usize + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
+pub const CONNECTION_BUFFERED_OCTETS: usize =
+    RECV_QUEUE_OCTETS as usize + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
 /// Memory that one core pins: the two queues of its ring and the ring of provided buffers.
-pub const PINNED_OCTETS_PER_CORE: usize =
-    RING_SUBMISSIONS as usize * 68 + RING_COMPLETIONS as usize * 16 + RECV_BUFFERS as usize * 16 + GLOMMIO_IO_MEMORY_OCTETS;
+pub const PINNED_OCTETS_PER_CORE: usize = RING_SUBMISSIONS as usize * 68
+    + RING_COMPLETIONS as usize * 16
+    + RECV_BUFFERS as usize * 16
+    + GLOMMIO_IO_MEMORY_OCTETS;
 /// What glommio may register for direct file I/O; a data core does none, and zero is not accepted.
 pub const GLOMMIO_IO_MEMORY_OCTETS: usize = 64 << 10;
 
@@ -148,7 +151,11 @@ pub const ADMIN_CONNECTIONS_MAX: usize = 64;
 pub const ADMIN_CONNECTION_MS: u64 = 10_000;
 
 const _: () = assert!(
-    LOG_FRAME_OCTETS_MAX + LOG_PATH_OCTETS_MAX + LOG_HOST_OCTETS_MAX + LOG_METHOD_OCTETS_MAX + 3 * LOG_ID_OCTETS_MAX
+    LOG_FRAME_OCTETS_MAX
+        + LOG_PATH_OCTETS_MAX
+        + LOG_HOST_OCTETS_MAX
+        + LOG_METHOD_OCTETS_MAX
+        + 3 * LOG_ID_OCTETS_MAX
         <= LOG_RECORD_OCTETS_MAX,
     "a record always fits its line"
 );
