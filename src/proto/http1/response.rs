@@ -51,6 +51,8 @@ impl ResponseHead {
         let outcome = match self.scan.advance(octets) {
             Ok(None) => return Ok(Parsed::Partial),
             Ok(Some(found)) => self.read(octets, found, method),
+            // The scan measures the first line as it would a request's.
+            Err(HeadError::TargetTooLong) => Err(HeadError::StatusLine),
             Err(error) => Err(error),
         };
         self.scan = HeadScanner::default();

@@ -39,7 +39,7 @@ impl HeadScanner {
             }
         }
         let unseen = octets.get(self.at..).unwrap_or_default();
-        let mut before = Before::octet(octets, self.at);
+        let mut before = Before::of(octets, self.at);
         let mut verdict = Ok(None);
         with_masks(unseen, |masks, judged| {
             verdict = self.judge(&masks, before, judged);
@@ -79,8 +79,8 @@ impl HeadScanner {
     }
 }
 
-/// What stood before a block: whether its last octet was CR, and which of its last two were LF, the earlier
-/// in bit 0.
+/// What stands before a block: whether the last octet is CR, and which of the last two are LF, the
+/// earlier in bit 0.
 #[derive(Debug, Clone, Copy)]
 struct Before {
     cr: u64,
@@ -88,7 +88,7 @@ struct Before {
 }
 
 impl Before {
-    fn octet(octets: &[u8], at: usize) -> Self {
+    fn of(octets: &[u8], at: usize) -> Self {
         let is = |back: usize, octet| {
             u64::from(at.checked_sub(back).and_then(|at| octets.get(at)) == Some(&octet))
         };
