@@ -1,12 +1,13 @@
-//! Which octets of a head are CR, LF or control, 64 at a time: with AVX2 where the processor has it, else one by one.
+//! Which octets of a head are CR, LF or control, 64 at a time: with AVX2 where the processor has it, else one
+//! by one.
 
 #![allow(unsafe_code, reason = "AVX2, without which the scan would cost as much as the parser behind it")]
 
 /// Octets that one set of masks tells of.
 pub(super) const BLOCK: usize = 64;
 
-/// One bit for each octet of a block that is CR, that is LF, and that is any control octet below SP but HTAB. DEL is left
-/// to the parser.
+/// One bit for each octet of a block that is CR, that is LF, and that is any control octet below SP but HTAB.
+/// DEL is left to the parser.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Masks {
     pub(super) cr: u64,
@@ -14,8 +15,8 @@ pub(super) struct Masks {
     pub(super) control: u64,
 }
 
-/// Hands over the masks of each block of `octets` in turn, with the number of octets they tell of, until `go_on` says no.
-/// Only the last block is short; its masks have no bit set behind the end.
+/// Hands over the masks of each block of `octets` in turn, with the number of octets they tell of, until
+/// `go_on` says no. Only the last block is short; its masks have no bit set behind the end.
 #[inline]
 pub(super) fn with_masks(octets: &[u8], go_on: impl FnMut(Masks, usize) -> bool) {
     #[cfg(target_arch = "x86_64")]
@@ -126,9 +127,9 @@ mod tests {
                 prop_assert_eq!(block.len(), judged);
                 for at in 0..BLOCK {
                     let octet = block.get(at).copied().unwrap_or(b' ');
-                    let bits = (masks.cr >> at & 1 == 1, masks.lf >> at & 1 == 1, masks.control >> at & 1 == 1);
+                    let bits = [masks.cr, masks.lf, masks.control].map(|mask| mask >> at & 1 == 1);
                     let control = octet < b' ' && octet != b'\t';
-                    prop_assert_eq!(bits, (octet == b'\r', octet == b'\n', control));
+                    prop_assert_eq!(bits, [octet == b'\r', octet == b'\n', control]);
                 }
             }
         }
