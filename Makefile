@@ -3,27 +3,28 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 MAKEFLAGS   += --no-print-directory
-# Where rustup puts cargo: a shell that was open before does not look there yet.
-export PATH := $(HOME)/.cargo/bin:$(PATH)
+# Where rustup puts cargo, and Debian its servers: not every shell looks there.
+export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin
 
 MINUTES     ?= 1
 TARGET_DIR  := $(or $(CARGO_TARGET_DIR),target)
 HOST        := $(shell PATH="$(PATH)" rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz clean install format lints tests demo asan fuzz-smoke
+.PHONY: help run test bench fuzz clean install format docs lints tests demo asan fuzz-smoke
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: install ## start a router and a demo origin on this machine, until Ctrl-C
+run: ## start a router and a demo origin on this machine, until Ctrl-C
+	@tools/install
 	@cargo build --release --locked -p ringway -p ringway-loadgen
 	@tools/demo $(TARGET_DIR)/release
 
 test: ## everything that CI checks, in stages, with a table of minutes at the end
-	@tools/stages install format lints tests demo asan fuzz-smoke
+	@tools/stages install format docs lints tests demo asan fuzz-smoke
 
-bench: install ## ringway beside nginx, haproxy and pingora: one table with ratios
+bench: ## ringway beside nginx, haproxy and pingora: one table with ratios
 	@tools/install bench
 	@cargo build --release --locked -p ringway -p ringway-loadgen -p ringway-bench
 	@cargo build --release --locked --manifest-path bench/peers/pingora/Cargo.toml
@@ -39,10 +40,13 @@ clean: ## remove what was built
 # The stages of `make test`. Each also runs alone.
 
 install:
-	@tools/install
+	@tools/install tests
 
 format:
-	@cargo fmt --all --check
+	@cargo fmt --all --check -- --color $(or $(CARGO_TERM_COLOR),never)
+
+docs:
+	@tools/check-docs
 
 # The flags and the profile are those of the tests, so that no package is made twice.
 lints: install
