@@ -153,13 +153,6 @@ impl Core {
         f(&mut self.0.driver.borrow_mut())
     }
 
-    /// The tick by which `timeout` from now has passed; never early.
-    pub(super) fn tick_after(&self, timeout: Duration) -> u32 {
-        let ticks = timeout.as_millis().div_ceil(u128::from(limits::TICK_MS)) + 1;
-        let now = self.tick_at(self.now());
-        now.saturating_add(u32::try_from(ticks).unwrap_or(NEVER)).min(NEVER - 1)
-    }
-
     fn tick_at(&self, at: Instant) -> u32 {
         let ms = at.saturating_duration_since(self.0.start).as_millis() as u64;
         u32::try_from(ms / limits::TICK_MS).unwrap_or(NEVER - 1)
