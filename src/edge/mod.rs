@@ -98,7 +98,7 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         Err(failure) => Err(failure),
     };
     let record = Record::new(edge.core.now());
-    let _in_flight = InFlight::new(edge);
+    let in_flight = InFlight::new(edge);
     let (identity, outcome) = match identity {
         Ok(identity) => {
             let outcome = answer(edge, client, scratch, &identity, &record).await;
@@ -111,6 +111,7 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         Err(failure) => fail(edge, client, scratch, &identity, &record, failure),
     };
     log::finish(edge, client, scratch, &identity, &record, outcome.err().map(|failure| failure.reason));
+    drop(in_flight);
     if !goes_on {
         reply::linger(client).await;
     }

@@ -149,8 +149,13 @@ impl Core {
         self.0.doorbell.answered();
     }
 
+    /// Lets `f` use the driver. A panic in there is a broken invariant of all connections, not of one: it ends the
+    /// process.
     pub(super) fn driver<T>(&self, f: impl FnOnce(&mut Driver<Uring>) -> T) -> T {
-        f(&mut self.0.driver.borrow_mut())
+        let bomb = AbortOnPanic;
+        let value = f(&mut self.0.driver.borrow_mut());
+        std::mem::forget(bomb);
+        value
     }
 
     fn tick_at(&self, at: Instant) -> u32 {
@@ -167,13 +172,13 @@ impl Core {
         while !self.0.stopped.get() {
             let busy = self.0.busy.replace(false);
             let wait = if busy { Wait::No } else { idle.wait(Instant::now(), self.next_wake()) };
-            let completions = self.0.driver.borrow_mut().turn(wait)?;
+            let completions = self.driver(|d| d.turn(wait))?;
             let now = Instant::now();
             self.0.now.set(now);
             if completions > 0 {
                 idle.woken(now);
             }
-            let fired = self.0.driver.borrow_mut().advance(self.tick_at(now)) + self.wake_sleepers(now);
+            let fired = self.driver(|d| d.advance(self.tick_at(now))) + self.wake_sleepers(now);
             if busy || completions > 0 || fired > 0 {
                 glommio::executor().yield_now().await;
             }
@@ -204,5 +209,14 @@ impl Core {
             !due
         });
         before - sleepers.len()
+    }
+}
+
+/// Ends the process if it is dropped, as it is when a panic unwinds past it.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        std::process::abort();
     }
 }
