@@ -85,7 +85,8 @@ impl From<Exit> for ExitCode {
 /// Reads the command line, program name first.
 ///
 /// # Errors
-/// How to end when there is nothing to do: `Fine` after `--help` or `--version`, else `Usage`; the text is printed.
+/// How to end when there is nothing to do: `Fine` after `--help` or `--version`, else `Usage`; the text is
+/// printed.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Exit> {
     understand(arguments).map_err(|answer| {
         // Nobody is left to tell when even this can't be written.

@@ -9,12 +9,10 @@ pub const CONFIG_NESTING_MAX: usize = 16;
 pub const CONFIG_NODES_MAX: usize = 500_000;
 /// Mistakes reported of one file; the rest are counted.
 pub const CONFIG_MISTAKES_MAX: usize = 1_000;
-/// `svc_` and 60 more.
-pub const SERVICE_ID_BYTES_MAX: usize = 64;
-/// Names of nodes, regions and PoPs.
+/// Listeners of one process; each core opens all of them.
+pub const LISTENERS_MAX: usize = 64;
+/// Names of nodes and PoPs.
 pub const LABEL_BYTES_MAX: usize = 63;
-/// Octets between two dots of a host name (RFC 1035, 2.3.4).
-pub const HOST_LABEL_OCTETS_MAX: usize = 63;
 /// Characters of outside text quoted in a message.
 pub const CONFIG_QUOTE_CHARS_MAX: usize = 80;
 /// CPU numbers end below this.
@@ -66,10 +64,13 @@ pub const CLOSE_RETRY_TICKS: u32 = 100;
 /// How long an adaptive core polls after its last completion.
 pub const SPIN_BUDGET_US: u64 = 100;
 /// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
-pub const CONNECTION_BUFFERED_OCTETS: usize = RECV_QUEUE_OCTETS as usize + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
+pub const CONNECTION_BUFFERED_OCTETS: usize =
+    RECV_QUEUE_OCTETS as usize + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
 /// Memory that one core pins: the two queues of its ring and the ring of provided buffers.
-pub const PINNED_OCTETS_PER_CORE: usize =
-    RING_SUBMISSIONS as usize * 68 + RING_COMPLETIONS as usize * 16 + RECV_BUFFERS as usize * 16 + GLOMMIO_IO_MEMORY_OCTETS;
+pub const PINNED_OCTETS_PER_CORE: usize = RING_SUBMISSIONS as usize * 68
+    + RING_COMPLETIONS as usize * 16
+    + RECV_BUFFERS as usize * 16
+    + GLOMMIO_IO_MEMORY_OCTETS;
 /// What glommio may register for direct file I/O; a data core does none, and zero is not accepted.
 pub const GLOMMIO_IO_MEMORY_OCTETS: usize = 64 << 10;
 
@@ -107,3 +108,60 @@ pub const MAILBOX_MESSAGES: usize = 1024;
 pub const GLOMMIO_RING_DEPTH: usize = 8;
 /// Connections that the kernel completes before a core accepts them (it caps this at net.core.somaxconn).
 pub const LISTEN_BACKLOG: i32 = 4096;
+
+// Edge, per core.
+/// Endpoints whose connections are kept between requests.
+pub const POOLED_ENDPOINTS: usize = 65_536;
+/// Parsed heads kept for the next request.
+pub const SCRATCH_POOL: usize = 256;
+/// Requests that one connection may have answered in a row before other tasks run.
+pub const REQUESTS_PER_TURN: u32 = 32;
+/// What a client may still send after an answer that ends its connection; then it is closed regardless.
+pub const LINGER_OCTETS: usize = 1 << 20;
+/// How long that may take, in milliseconds.
+pub const LINGER_MS: u64 = 2_000;
+/// How often kept connections to origins are looked through, in milliseconds.
+pub const SWEEP_MS: u64 = 1_000;
+
+// Access log.
+/// One record, LF included. Fields that outsiders choose are cut to the bounds below.
+pub const LOG_RECORD_OCTETS_MAX: usize = 2048;
+/// Octets of a field as written, escapes included.
+pub const LOG_PATH_OCTETS_MAX: usize = 768;
+pub const LOG_HOST_OCTETS_MAX: usize = 256;
+pub const LOG_METHOD_OCTETS_MAX: usize = METHOD_OCTETS_MAX;
+/// Trace id, span id and service id.
+pub const LOG_ID_OCTETS_MAX: usize = 64;
+/// Keys, punctuation and the numbers at their longest.
+pub const LOG_FRAME_OCTETS_MAX: usize = 800;
+/// Octets that wait for the log's thread, per core; records beyond are dropped (ringway_log_dropped_total).
+pub const LOG_RING_OCTETS: usize = 1 << 20;
+/// How often the log's thread looks when little comes in, in milliseconds: what a reader of the log waits at most.
+pub const LOG_IDLE_MS: u64 = 50;
+/// How often it looks when a look found this much, in milliseconds and octets.
+pub const LOG_BUSY_MS: u64 = 5;
+pub const LOG_BUSY_OCTETS: usize = LOG_RING_OCTETS / 8;
+/// How long after a failed write it tries again, and how often it asks whether its file was renamed, in milliseconds.
+pub const LOG_RETRY_MS: u64 = 1_000;
+
+// Admin listener.
+/// Connections at a time; more wait in the kernel's queue.
+pub const ADMIN_CONNECTIONS_MAX: usize = 64;
+/// A connection carries one request and is cut after this, in milliseconds.
+pub const ADMIN_CONNECTION_MS: u64 = 10_000;
+
+const _: () = assert!(
+    LOG_FRAME_OCTETS_MAX
+        + LOG_PATH_OCTETS_MAX
+        + LOG_HOST_OCTETS_MAX
+        + LOG_METHOD_OCTETS_MAX
+        + 3 * LOG_ID_OCTETS_MAX
+        <= LOG_RECORD_OCTETS_MAX,
+    "a record always fits its line"
+);
+/// How often a core copies its ring's figures to where scrapes find them, in milliseconds.
+pub const EXPORT_MS: u64 = 200;
+/// Descriptors that are not connections: rings, listeners, files, the admin listener's connections.
+pub const DESCRIPTORS_RESERVED: usize = 256;
+/// How long after the end of a drain cores may take to end before the process does without them, in milliseconds.
+pub const STOP_MS: u64 = 2_000;

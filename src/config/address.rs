@@ -57,9 +57,9 @@ fn explain(text: &str) -> String {
             "has no address; write [::]{text} for all, or 127.0.0.1{text} for this machine alone"
         );
     }
-    if host.bytes().any(|b| b.is_ascii_alphabetic()) && super::HostName::parse(host).is_ok() {
-        return "is a name, which is not yet supported in this version; give an IP address, as in 127.0.0.1:8080"
-            .to_owned();
+    if host.bytes().any(|b| b.is_ascii_alphabetic()) && super::name::host_name(host).is_ok() {
+        let instead = "give an IP address, as in 127.0.0.1:8080";
+        return format!("is a name, which is not yet supported in this version; {instead}");
     }
     "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080".to_owned()
 }
@@ -91,15 +91,18 @@ mod tests {
             ("http://127.0.0.1:80", "is a URL; write its address and port alone, as in 127.0.0.1:8080"),
             (
                 "db.internal:80",
-                "is a name, which is not yet supported in this version; give an IP address, as in 127.0.0.1:8080",
+                "is a name, which is not yet supported in this version; give an IP address, as in \
+                 127.0.0.1:8080",
             ),
             (
                 "unix:/run/a",
-                "is a Unix socket, which is not yet supported in this version; give an address and port, as in 127.0.0.1:8080",
+                "is a Unix socket, which is not yet supported in this version; give an address and port, as \
+                 in 127.0.0.1:8080",
             ),
             (
                 "/run/a",
-                "is a Unix socket, which is not yet supported in this version; give an address and port, as in 127.0.0.1:8080",
+                "is a Unix socket, which is not yet supported in this version; give an address and port, as \
+                 in 127.0.0.1:8080",
             ),
             ("here", "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080"),
             ("300.0.0.1:80", "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080"),

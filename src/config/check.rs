@@ -1,4 +1,5 @@
-//! From the tree to [`Config`]: one function per section, each of which reads all of its fields before it ends.
+//! From the tree to [`Config`]: one function per section, each of which reads all of its fields before it
+//! ends.
 use std::path::PathBuf;
 
 use super::checked::{
@@ -6,7 +7,7 @@ use super::checked::{
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
-use super::{Label, listeners, services, setting, suggest, tree};
+use super::{Label, Region, listeners, name, services, setting, suggest, tree};
 use crate::limits::CORES_MAX;
 
 /// `None` when the file is no mapping at all. A `Config` is only right if `report` stayed empty.
@@ -44,11 +45,11 @@ fn node(top: &mut Section<'_>, host: &str) -> Option<Node> {
     let label = |text| Label::parse(text).ok();
     // A host's name may hold what a label may not.
     let host = label(host).or_else(|| label("localhost"))?;
-    let mut node = Node { id: host, region: label(setting::REGION)?, pop: label(setting::POP)? };
+    let mut node = Node { id: host, region: Region::parse(setting::REGION).ok()?, pop: label(setting::POP)? };
     if let Some(mut section) = top.section("node") {
         node = Node {
             id: section.parse_or("id", Label::parse, node.id),
-            region: section.parse_or("region", Label::parse, node.region),
+            region: section.parse_or("region", name::region, node.region),
             pop: section.parse_or("pop", Label::parse, node.pop),
         };
         section.end();

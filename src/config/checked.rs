@@ -1,10 +1,10 @@
-//! The configuration as the process uses it: every default filled in, every value parsed and within its range.
-//! Built only by [`super::load`] and [`super::parse`]; nothing here needs checking again.
+//! The configuration as the process uses it: every default filled in, every value parsed and within its
+//! range. Built only by [`super::load`] and [`super::parse`]; nothing here needs checking again.
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Cidr, HostName, Label, ServiceId};
+use super::{Cidr, HostName, Label, Region, ServiceId};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -24,11 +24,12 @@ pub struct Config {
     pub warnings: Vec<String>,
 }
 
-/// Where this process stands. Ids are labels of logs and metrics; the region is also part of endpoint-set keys.
+/// Where this process stands. All three are labels of logs and metrics; the region is also part of
+/// endpoint-set keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     pub id: Label,
-    pub region: Label,
+    pub region: Region,
     pub pop: Label,
 }
 

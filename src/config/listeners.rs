@@ -6,6 +6,7 @@ use super::check::word;
 use super::checked::{Admin, Listener, Protocol};
 use super::reader::{Field, Section};
 use super::{Cidr, address, setting};
+use crate::limits::LISTENERS_MAX;
 
 /// At least one listener, each with an address of its own.
 pub(super) fn listeners(top: &mut Section<'_>) -> Vec<Listener> {
@@ -14,6 +15,13 @@ pub(super) fn listeners(top: &mut Section<'_>) -> Vec<Listener> {
     let Some(items) = field.items() else { return Vec::new() };
     if items.is_empty() {
         field.mistake("is empty; list at least one, as in { address: \"127.0.0.1:8080\", protocol: http }");
+    }
+    if items.len() > LISTENERS_MAX {
+        field.mistake(&format!(
+            "has {} listeners; at most {LISTENERS_MAX} are served, remove the rest",
+            items.len()
+        ));
+        return Vec::new();
     }
     let mut lines: HashMap<SocketAddr, usize> = HashMap::new();
     let mut listeners = Vec::new();

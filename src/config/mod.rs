@@ -1,8 +1,8 @@
 //! The configuration file: read, checked whole, and handed on as [`Config`].
 //!
-//! A file passes through three forms: bytes, a tree of text with line numbers (`tree`), and the checked values
-//! (`checked`), made section by section (`check`, `listeners`, `services`) through a reader that notes each mistake
-//! and reads on. So a file that is wrong in five places is told so in five lines.
+//! A file passes through three forms: bytes, a tree of text with line numbers (`tree`), and the checked
+//! values (`checked`), made section by section (`check`, `listeners`, `services`) through a reader that notes
+//! each mistake and reads on. So a file that is wrong in five places is told so in five lines.
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -12,7 +12,7 @@ pub use checked::{
     Service, State, Timeouts,
 };
 pub use cidr::Cidr;
-pub use name::{HostName, Label, ServiceId};
+pub use name::{HostName, Label, Region, ServiceId};
 pub use report::{Mistake, Mistakes};
 
 use crate::limits::CONFIG_BYTES_MAX;

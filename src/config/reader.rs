@@ -1,5 +1,5 @@
-//! Typed reading of the tree. Each question that fails leaves a mistake and answers `None` or the default, so the
-//! reading goes on; no `Config` leaves [`super::parse`] once a mistake was left.
+//! Typed reading of the tree. Each question that fails leaves a mistake and answers `None` or the default, so
+//! that the reading goes on; no `Config` leaves [`super::parse`] once a mistake was left.
 use super::report::{Report, Shown};
 use super::setting::{Quantity, Setting};
 use super::suggest::nearest;

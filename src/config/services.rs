@@ -1,12 +1,14 @@
 //! Services written into the file itself.
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
+
+use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
 use super::check::origin_timeouts;
 use super::checked::{Listener, OriginTimeouts, Service};
 use super::listeners::receives;
 use super::reader::{Field, Section};
-use super::{HostName, ServiceId, address, setting};
+use super::{HostName, ServiceId, address, name, setting};
 
 /// Where ids and host names were first written; each may be given once.
 #[derive(Default)]
@@ -57,7 +59,7 @@ fn service(
 }
 
 fn id(field: &Field<'_>, taken: &mut Taken) -> Option<ServiceId> {
-    let id = field.parse(ServiceId::parse)?;
+    let id = field.parse(name::service_id)?;
     if let Some(first) = taken.ids.get(&id) {
         field.mistake(&format!("{id} is the id of another service (line {first}); give each its own"));
         return None;
@@ -69,7 +71,7 @@ fn id(field: &Field<'_>, taken: &mut Taken) -> Option<ServiceId> {
 fn hostnames(field: &Field<'_>, taken: &mut Taken) -> Vec<HostName> {
     let mut hostnames = Vec::new();
     for item in list(field, "list at least one host name") {
-        let Some(name) = item.parse(HostName::parse) else { continue };
+        let Some(name) = item.parse(name::host_name) else { continue };
         if let Some(first) = taken.hostnames.get(&name) {
             item.mistake(&format!(
                 "{name} is given already (line {first}); a host name has one service, remove one"
@@ -84,15 +86,22 @@ fn hostnames(field: &Field<'_>, taken: &mut Taken) -> Vec<HostName> {
 
 fn endpoints(field: &Field<'_>, listeners: &[Listener]) -> Vec<SocketAddr> {
     let mut endpoints = Vec::new();
+    let mut seen = HashSet::new();
     for item in list(field, "list at least one address:port") {
         let Some(endpoint) = item.parse(address::parse_endpoint) else { continue };
-        if endpoints.contains(&endpoint) {
+        if !seen.insert(endpoint) {
             item.mistake(&format!("{endpoint} is in this list already; remove one"));
         } else if listeners.iter().any(|l| receives(l.address, endpoint)) {
             item.mistake(&format!("{endpoint} is this router's own listener; give the origin's address"));
         } else {
             endpoints.push(endpoint);
         }
+    }
+    if endpoints.len() > ENDPOINTS_PER_SET_MAX {
+        let (n, most) = (endpoints.len(), ENDPOINTS_PER_SET_MAX);
+        field.mistake(&format!(
+            "has {n} endpoints; a service has at most {most}, put a balancer before the rest"
+        ));
     }
     endpoints
 }

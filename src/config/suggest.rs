@@ -13,8 +13,8 @@ pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     (away <= furthest && away < candidate.chars().count()).then_some(candidate)
 }
 
-/// Insertions, deletions and substitutions between two words, swapped neighbours counting once (optimal string
-/// alignment).
+/// Insertions, deletions and substitutions between two words, swapped neighbours counting once (optimal
+/// string alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut above: Vec<usize> = (0..=b.len()).collect();

@@ -25,7 +25,10 @@ fn lines(bytes: impl AsRef<[u8]>) -> Vec<String> {
 fn the_quickstart_is_right() {
     let config = checked(QUICKSTART);
     let label = |text| Label::parse(text).unwrap();
-    assert_eq!(config.node, Node { id: label("edge-1"), region: label("local"), pop: label("local") });
+    assert_eq!(
+        config.node,
+        Node { id: label("edge-1"), region: Region::parse("local").unwrap(), pop: label("local") }
+    );
     assert_eq!((config.cores, config.idle), (Cores::Auto, Idle::Adaptive));
     assert_eq!(
         config.listeners,
@@ -71,7 +74,8 @@ services:
     hostnames: [Shop.Example.COM, xn--bcher-kva.example]
     endpoints: [10.0.0.1:80, "[2001:db8::1]:80"]
     timeouts: { response_head: 2s, connect: 250ms }
-timeouts: { request_head: 5s, connect: 1s, response_head: 10s, idle: 1m, upstream_idle: 5s, body_progress: 20s, drain: 0s }
+timeouts: { request_head: 5s, idle: 1m, drain: 0s,
+  connect: 1s, response_head: 10s, body_progress: 20s, upstream_idle: 5s }
 limits:
   request_head_bytes: 8192
   response_head_bytes: 4096
@@ -155,11 +159,13 @@ fn structure() {
         ),
         (
             "idle: park\n",
-            "1: listeners is missing; add it, as in listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]",
+            "1: listeners is missing; add it, as in listeners: \
+             [{ address: \"127.0.0.1:8080\", protocol: http }]",
         ),
         (
             "listeners: []\n",
-            "1: listeners: is empty; list at least one, as in { address: \"127.0.0.1:8080\", protocol: http }",
+            "1: listeners: is empty; list at least one, as in \
+             { address: \"127.0.0.1:8080\", protocol: http }",
         ),
         ("a: 1\n--- \nb: 2\n", "2: a second document begins; keep one and remove this ---"),
         ("%YAML 1.2\n---\na: 1\n", "1: directives (%…) are not accepted; remove this line"),
@@ -176,11 +182,25 @@ fn structure() {
 fn bounds() {
     let huge = [LEAST.as_bytes(), "#".repeat(4 << 20).as_bytes()].concat();
     assert_eq!(lines(huge), ["1: the file has more than 4194304 bytes; move services to a snapshot"]);
-    let deep = "lists and mappings nest deeper than 16; no field needs that, check the brackets";
+    let deep = "nested deeper than 16; no field is, see whether a bracket is left open";
     assert_eq!(lines(format!("a: {}", "[".repeat(100_000))), [format!("1: {deep}")]);
     let many = format!("a: [{}]", "1,".repeat(600_000));
     assert_eq!(lines(many), ["1: more than 500000 values; move services to a snapshot"]);
     assert_eq!(lines(b"idle: park\n\xff\n"), ["2: not UTF-8; save the file as UTF-8"]);
+
+    let ports = |n: u16| (1..=n).map(|port| format!("\"10.0.0.1:{port}\"")).collect::<Vec<_>>().join(", ");
+    let service =
+        |n| format!("{LEAST}services: [{{ id: svc_a, hostnames: [a.b], endpoints: [{}] }}]", ports(n));
+    assert_eq!(checked(&service(4_096)).services[0].endpoints.len(), 4_096);
+    let told = "a service has at most 4096, put a balancer before the rest";
+    assert_eq!(lines(service(4_097)), [format!("2: services[0].endpoints: has 4097 endpoints; {told}")]);
+    let listener = |port| format!("{{ address: \"127.0.0.1:{port}\", protocol: http }}");
+    let listeners = |n: u16| format!("listeners: [{}]", (1..=n).map(listener).collect::<Vec<_>>().join(", "));
+    assert_eq!(checked(&listeners(64)).listeners.len(), 64);
+    assert_eq!(
+        lines(listeners(65)),
+        ["1: listeners: has 65 listeners; at most 64 are served, remove the rest"]
+    );
 
     let wrong = LEAST.to_owned() + &(0..1_500).map(|i| format!("field_{i}: 1\n")).collect::<String>();
     let told = lines(wrong);

@@ -1,7 +1,7 @@
 //! YAML as written: text, lists and mappings, each with its line, before any meaning.
 //!
-//! The subset is the plain one: a single document of block or flow collections and scalars. Anchors, aliases and
-//! tags are refused, so no file can say more than its own bytes (no alias bombs), and a key occurs once.
+//! The subset is the plain one: a single document of block or flow collections and scalars. Anchors, aliases
+//! and tags are refused, so no file can say more than its own bytes (no alias bombs), and a key occurs once.
 use std::collections::HashMap;
 
 use serde_saphyr::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, StrInput};
@@ -35,21 +35,7 @@ pub(super) struct Entry {
 
 /// Reads the one document of `bytes`. `None` when nothing can be made of it, with the reason in `report`.
 pub(super) fn read(bytes: &[u8], report: &Report) -> Option<Node> {
-    let text = match std::str::from_utf8(bytes) {
-        _ if bytes.len() > CONFIG_BYTES_MAX => {
-            report.mistake(
-                1,
-                format!("the file has more than {CONFIG_BYTES_MAX} bytes; move services to a snapshot"),
-            );
-            return None;
-        }
-        Ok(text) => text,
-        Err(e) => {
-            let line = 1 + bytes.iter().take(e.valid_up_to()).filter(|b| **b == b'\n').count();
-            report.mistake(line, "not UTF-8; save the file as UTF-8");
-            return None;
-        }
-    };
+    let text = decode(bytes, report)?;
     let options = granit_parser::options! {
         emit_comments: false,
         disallow_directives: true,
@@ -59,6 +45,21 @@ pub(super) fn read(bytes: &[u8], report: &Report) -> Option<Node> {
     };
     let mut builder = Builder { parser: Parser::new_from_str_with_options(text, options), report, nodes: 0 };
     builder.document().ok()
+}
+
+fn decode<'t>(bytes: &'t [u8], report: &Report) -> Option<&'t str> {
+    if bytes.len() > CONFIG_BYTES_MAX {
+        let mend = "move services to a snapshot";
+        report.mistake(1, format!("the file has more than {CONFIG_BYTES_MAX} bytes; {mend}"));
+        return None;
+    }
+    let wrong = match std::str::from_utf8(bytes) {
+        Ok(text) => return Some(text),
+        Err(wrong) => wrong,
+    };
+    let line = 1 + bytes.iter().take(wrong.valid_up_to()).filter(|b| **b == b'\n').count();
+    report.mistake(line, "not UTF-8; save the file as UTF-8");
+    None
 }
 
 /// Reading cannot go on; the reason is in the report.
@@ -89,8 +90,8 @@ impl<'t> Builder<'t, '_> {
             match event {
                 Event::StreamStart | Event::DocumentEnd => {}
                 Event::DocumentStart(..) if root.is_some() => {
-                    self.report
-                        .mistake(span.start.line(), "a second document begins; keep one and remove this ---");
+                    let line = span.start.line();
+                    self.report.mistake(line, "a second document begins; keep one and remove this ---");
                     return Err(Stop);
                 }
                 Event::DocumentStart(..) => {
@@ -181,7 +182,7 @@ fn syntax(error: &ScanError) -> String {
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => {
             format!(
-                "lists and mappings nest deeper than {CONFIG_NESTING_MAX}; no field needs that, check the brackets"
+                "nested deeper than {CONFIG_NESTING_MAX}; no field is, see whether a bracket is left open"
             )
         }
         ErrorKind::TabInIndentation

@@ -6,8 +6,8 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ("nod: {}", "2: unknown field \"nod\"; did you mean node?"),
     (
         "tls: {}",
-        "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, timeouts, services, \
-         limits, access_log",
+        "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, timeouts, \
+         services, limits, access_log",
     ),
     ("node: { regoin: a }", "2: node: unknown field \"regoin\"; did you mean region?"),
     ("node: { Region: a }", "2: node: unknown field \"Region\"; did you mean region?"),
@@ -37,8 +37,8 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     // Admin.
     (
         "admin: { address: \"0.0.0.0:9180\" }",
-        "2: admin.address: 0.0.0.0:9180 is not on loopback, where alone plain HTTP may administer; use 127.0.0.1:9180 or \
-         [::1]:9180",
+        "2: admin.address: 0.0.0.0:9180 is not on loopback, where alone plain HTTP may administer; use \
+         127.0.0.1:9180 or [::1]:9180",
     ),
     (
         "admin: { address: \"127.0.0.1:8080\" }",
@@ -77,7 +77,8 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ),
     (
         "timeouts: { idle: 99999999999999999999h }",
-        "2: timeouts.idle: \"99999999999999999999h\" is not a duration; write a whole number and ms, s, m or h, as in 5s",
+        "2: timeouts.idle: \"99999999999999999999h\" \
+         is not a duration; write a whole number and ms, s, m or h, as in 5s",
     ),
     ("timeouts: { connect: 19ms }", "2: timeouts.connect: \"19ms\" is out of range; give 20ms to 1m"),
     ("timeouts: { drain: 25h }", "2: timeouts.drain: \"25h\" is out of range; give 0s to 24h"),
@@ -120,11 +121,12 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ),
     (
         "services: [{ id: hello, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }]",
-        "2: services[0].id: \"hello\" is not a service id; service ids begin with svc_, as in svc_hello",
+        "2: services[0].id: \"hello\" does not begin with svc_; service ids do, as in svc_hello",
     ),
     (
         "services: [{ id: svc_a/b, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }]",
-        "2: services[0].id: \"svc_a/b\" is not a service id; after svc_ put 1 to 60 of A-Z a-z 0-9 _ -",
+        "2: services[0].id: \"svc_a/b\" has '/' at octet 5; a service id is made \
+         of letters, digits, '_', '-' and '.'",
     ),
     (
         "services:\n  - { id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }\n\
@@ -142,7 +144,8 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ),
     (
         "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"127.0.0.1:8080\"] }]",
-        "2: services[0].endpoints[0]: 127.0.0.1:8080 is this router's own listener; give the origin's address",
+        "2: services[0].endpoints[0]: 127.0.0.1:8080 is this router's own listener; \
+         give the origin's address",
     ),
     (
         "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"0.0.0.0:80\"] }]",
@@ -150,6 +153,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ),
     (
         "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"], timeouts: { idle: 1s } }]",
-        "2: services[0].timeouts: unknown field \"idle\"; no service can override it, set it in the router's timeouts",
+        "2: services[0].timeouts: unknown field \"idle\"; no service can override it, \
+         set it in the router's timeouts",
     ),
 ];

@@ -1,6 +1,7 @@
 //! The Date field (RFC 9110, 5.6.7 and 6.6.1).
 
-/// IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. Valid for the second it was made of; the caller keeps it that long.
+/// IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. Valid for the second it was made of; the caller keeps it
+/// that long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpDate([u8; 29]);
 

@@ -1,4 +1,5 @@
-//! Wire formats, sans-io: octets in, verdicts and octets out. Nothing here knows a socket, a clock or a thread.
+//! Wire formats, sans-io: octets in, verdicts and octets out. Nothing here knows a socket, a clock or a
+//! thread.
 
 pub mod date;
 pub mod http1;

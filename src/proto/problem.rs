@@ -1,5 +1,5 @@
-//! Errors of the gateway's own making, as Problem Details (RFC 9457, R-061). They say what the client may do, never what is
-//! behind the gateway: no address, no service, no cause.
+//! Errors of the gateway's own making, as Problem Details (RFC 9457, R-061). They say what the client may do,
+//! never what is behind the gateway: no address, no service, no cause.
 
 use super::date::HttpDate;
 use super::http1::HeadError;
@@ -108,8 +108,8 @@ impl Problem<'_> {
             _ => "",
         };
         let head = format!(
-            "HTTP/1.1 {status} {reason}\r\nContent-Type: application/problem+json\r\nContent-Length: {length}\r\n\
-             Cache-Control: no-store\r\nX-Request-Id: {id}\r\n{allow}{connection}{fields}Date: ",
+            "HTTP/1.1 {status} {reason}\r\nContent-Type: application/problem+json\r\n\
+             Content-Length: {length}\r\nCache-Control: no-store\r\nX-Request-Id: {id}\r\n{allow}{connection}{fields}Date: ",
             reason = reason(status),
             length = body.len(),
             id = self.request_id.as_str(),
@@ -175,5 +175,115 @@ fn reason(status: u16) -> &'static str {
         504 => "Gateway Timeout",
         505 => "HTTP Version Not Supported",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
+
+    use super::{Problem, ProblemKind, Reply};
+    use crate::proto::date::HttpDate;
+    use crate::proto::http1::{BodyReader, BodyStep, Framing, HeadError, Method, ResponseHead};
+    use crate::proto::trace::{IdSource, RequestId};
+
+    const KINDS: &[ProblemKind] = &[
+        ProblemKind::MalformedRequest,
+        ProblemKind::UnknownHost,
+        ProblemKind::MethodNotAllowed,
+        ProblemKind::RequestTimeout,
+        ProblemKind::ContentTooLarge,
+        ProblemKind::TargetTooLong,
+        ProblemKind::Misdirected,
+        ProblemKind::HeadTooLarge,
+        ProblemKind::Internal,
+        ProblemKind::NotImplemented,
+        ProblemKind::BadOriginAnswer,
+        ProblemKind::OriginUnreachable,
+        ProblemKind::NoHealthyEndpoints,
+        ProblemKind::Overloaded,
+        ProblemKind::OriginTimeout,
+        ProblemKind::VersionNotSupported,
+    ];
+
+    fn id() -> RequestId {
+        IdSource::new(1, 2, 3).request_id()
+    }
+
+    #[test]
+    fn every_kind_is_a_whole_response_with_its_own_type() {
+        let (id, date) = (id(), HttpDate::from_unix_seconds(0));
+        let mut types = std::collections::HashSet::new();
+        for &kind in KINDS {
+            let problem = Problem { kind, detail: "why", instance: b"/x", request_id: &id };
+            let mut out = Vec::new();
+            let reply =
+                Reply { date: &date, keep_alive: true, head_only: false, fields: "Retry-After: 1\r\n" };
+            problem.write_response(&mut out, &reply);
+            let mut head = ResponseHead::new();
+            head.parse(&out, Method::Get).unwrap();
+            assert_eq!(head.status(), kind.status());
+            let body = problem.to_json();
+            assert_eq!(head.framing(), Framing::Length(body.len() as u64));
+            assert_eq!(out.strip_suffix(body.as_bytes()).map(|head| head.ends_with(b"\r\n\r\n")), Some(true));
+            let fields = head.fields();
+            assert_eq!(
+                fields.values(b"content-type", &out).next(),
+                Some(b"application/problem+json".as_slice())
+            );
+            assert_eq!(fields.values(b"x-request-id", &out).next(), Some(id.as_octets().as_slice()));
+            assert_eq!(fields.values(b"retry-after", &out).count(), 1);
+            assert_eq!(fields.values(b"date", &out).count(), 1);
+            assert_eq!(fields.values(b"allow", &out).count(), usize::from(kind.status() == 405));
+            assert!(head.keep_alive());
+            assert!(types.insert(body.split(',').next().unwrap().to_owned()), "{kind:?}");
+            assert!(!super::reason(kind.status()).is_empty());
+        }
+    }
+
+    #[test]
+    fn head_only_and_closing() {
+        let (id, date) = (id(), HttpDate::from_unix_seconds(0));
+        let problem = Problem { kind: ProblemKind::UnknownHost, detail: "", instance: b"", request_id: &id };
+        let mut out = Vec::new();
+        problem
+            .write_response(&mut out, &Reply { date: &date, keep_alive: false, head_only: true, fields: "" });
+        let mut head = ResponseHead::new();
+        head.parse(&out, Method::Head).unwrap();
+        assert!(!head.keep_alive());
+        assert!(out.ends_with(b"\r\n\r\n"));
+        assert_eq!(BodyReader::new(head.framing()).next(b""), Ok(BodyStep::End { used: 0 }));
+    }
+
+    #[test]
+    fn documents_are_json_whatever_they_hold() {
+        let id = id();
+        let problem = Problem {
+            kind: ProblemKind::MalformedRequest,
+            detail: "a \"quoted\"\\\n\u{1f}\u{7f}\u{e9}",
+            instance: b"/\xff\"}",
+            request_id: &id,
+        };
+        let expected = format!(
+            "{{\"type\":\"urn:ringway:problem:malformed-request\",\"title\":\"Malformed request\",\
+             \"status\":400,\"detail\":\"a \\\"quoted\\\"\\\\\\u000a\\u001f\u{7f}\u{e9}\",\"instance\":\"/\u{fffd}\\\"}}\",\
+             \"request_id\":\"{}\"}}",
+            id.as_str()
+        );
+        assert_eq!(problem.to_json(), expected);
+    }
+
+    #[test]
+    fn refused_heads_get_their_status() {
+        for error in [
+            HeadError::Control,
+            HeadError::MethodNotAllowed,
+            HeadError::TargetTooLong,
+            HeadError::TooLarge,
+            HeadError::CodingUnknown,
+            HeadError::Version,
+        ] {
+            assert_eq!(ProblemKind::from(error).status(), error.status());
+        }
     }
 }

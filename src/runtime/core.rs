@@ -131,6 +131,12 @@ impl Core {
         .await;
     }
 
+    /// Ends the wait of every stream in [`Stream::idle`], as if its time had passed.
+    pub fn expire_idle(&self) {
+        self.0.busy.set(true);
+        self.driver(|d| d.expire_idle());
+    }
+
     /// Ends the core's thread after the current turn; what is still open is closed by the process's end.
     pub fn stop(&self) {
         self.0.stopped.set(true);

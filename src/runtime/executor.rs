@@ -34,13 +34,15 @@ impl CoreThread {
     }
 }
 
-/// Starts a core's thread, on which `main` runs as the first task with the receiving end of the core's mailbox.
+/// Starts a core's thread, on which `main` runs as the first task with the receiving end of the core's mailbox. `ended`
+/// runs on that thread when the core has ended, even by a panic.
 ///
 /// # Errors
 /// The CPU does not exist or is not ours, or the machine lacks descriptors, memory or threads.
 pub fn start<M, F>(
     options: CoreOptions,
     main: impl FnOnce(Core, Receiver<M>) -> F + Send + 'static,
+    ended: impl FnOnce() + Send + 'static,
 ) -> io::Result<(CoreThread, Sender<M>)>
 where
     M: Send + 'static,
@@ -53,10 +55,21 @@ where
         .io_memory(limits::GLOMMIO_IO_MEMORY_OCTETS)
         .ring_depth(limits::GLOMMIO_RING_DEPTH)
         .spawn(move || async move {
+            let _ended = OnDrop(Some(ended));
             let core = Core::new(options.index, bell, options.open_max)?;
             core.spawn(main(core.clone(), receiver));
             core.drive(options.idle).await
         })
         .map_err(|e| io::Error::other(e.to_string()))?;
     Ok((CoreThread(thread), sender))
+}
+
+struct OnDrop<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        if let Some(f) = self.0.take() {
+            f();
+        }
+    }
 }

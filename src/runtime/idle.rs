@@ -124,7 +124,8 @@ mod tests {
             gap(&mut idle, Duration::from_millis(20));
         }
         assert!(matches!(gap(&mut idle, Duration::from_micros(90)), Wait::Until(_) | Wait::Spin(_)));
-        let spins = (0..50).filter(|_| matches!(gap(&mut idle, Duration::from_micros(90)), Wait::Spin(_))).count();
+        let spins =
+            (0..50).filter(|_| matches!(gap(&mut idle, Duration::from_micros(90)), Wait::Spin(_))).count();
         assert!(spins > 35, "{spins} of 50");
     }
 

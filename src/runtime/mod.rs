@@ -8,8 +8,10 @@ mod core;
 mod executor;
 mod idle;
 pub mod listener;
+pub mod machine;
 mod mailbox;
 mod ring;
+mod signals;
 mod stream;
 
 pub use core::Core;
@@ -17,4 +19,5 @@ pub use executor::{CoreOptions, CoreThread, start};
 pub use idle::IdlePolicy;
 pub use mailbox::{Receiver, Sender};
 pub use ring::{Fault, RingStats};
+pub use signals::{Signal, on_signal};
 pub use stream::{Chunk, Listener, Stream};

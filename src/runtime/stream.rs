@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)] // reads octets of a buffer that this value was lent
 
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -55,9 +56,19 @@ impl Stream {
         })
     }
 
-    /// Waits until [`recv`](Self::recv) would not: octets, FIN, error or deadline. Holds no buffer meanwhile.
-    pub async fn readable(&self) {
-        poll_fn(|cx| self.core.driver(|d| d.poll_readable(self.slot, cx.waker()))).await;
+    /// Waits, marked as idle; true once octets have come, false if the peer has sent FIN. Holds no buffer meanwhile.
+    ///
+    /// # Errors
+    /// The stream broke; or `timeout` passed, or [`Core::expire_idle`] was called.
+    pub async fn idle(&self, timeout: Duration) -> Result<bool, Fault> {
+        let tick = self.core.tick_after(timeout);
+        self.core.driver(|d| d.set_deadline(self.slot, tick));
+        poll_fn(|cx| self.core.driver(|d| d.poll_idle(self.slot, cx.waker()))).await
+    }
+
+    /// Octets queued and not yet taken by the kernel.
+    pub fn queued_octets(&self) -> usize {
+        self.core.driver(|d| d.queued_octets(self.slot))
     }
 
     /// Ready with the error that broke the stream (a reset, say), once one has. A FIN is no error: the peer may
@@ -167,7 +178,9 @@ impl Deref for Chunk {
     fn deref(&self) -> &[u8] {
         // SAFETY: the buffer is lent to this value until it is dropped or sent, so the kernel does not write to
         // it; `from <= to`, and the kernel filled at least `to` octets.
-        unsafe { std::slice::from_raw_parts(self.at.add(usize::from(self.from)), usize::from(self.to - self.from)) }
+        unsafe {
+            std::slice::from_raw_parts(self.at.add(usize::from(self.from)), usize::from(self.to - self.from))
+        }
     }
 }
 
@@ -181,22 +194,34 @@ impl Drop for Chunk {
 pub struct Listener {
     core: Core,
     slot: u32,
+    stopped: Cell<bool>,
 }
 
 impl Listener {
     pub(super) fn new(core: Core, slot: u32) -> Listener {
-        Listener { core, slot }
+        Listener { core, slot, stopped: Cell::new(false) }
     }
 
-    /// The next connection, taken under the ring's care.
-    pub async fn accept(&self) -> Stream {
-        let stream = poll_fn(|cx| self.core.driver(|d| d.poll_accept(self.slot, cx.waker()))).await;
-        Stream::new(self.core.clone(), self.core.driver(|d| d.adopt(stream)))
+    /// The next connection, taken under the ring's care; `None` after [`stop`](Self::stop).
+    pub async fn accept(&self) -> Option<Stream> {
+        let stream = poll_fn(|cx| match self.stopped.get() {
+            true => Poll::Ready(None),
+            false => self.core.driver(|d| d.poll_accept(self.slot, cx.waker()).map(Some)),
+        });
+        let stream = stream.await?;
+        Some(Stream::new(self.core.clone(), self.core.driver(|d| d.adopt(stream))))
+    }
+
+    /// Closes the listening socket; who waits in [`accept`](Self::accept) is told.
+    pub fn stop(&self) {
+        if !self.stopped.replace(true) {
+            self.core.driver(|d| d.stop_listening(self.slot));
+        }
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.core.driver(|d| d.stop_listening(self.slot));
+        self.stop();
     }
 }

@@ -16,6 +16,9 @@
 //! }
 //! ```
 //!
+//! A base: `snapshot::build(changes, path, &BuildOptions::default(), &mut |_| ())?` writes one,
+//! `Table::with_base(Arc::new(Snapshot::open(path)?), &region)` starts from it.
+//!
 //! An inline feed:
 //! ```text
 //! let mut table = Table::new(&Region::parse("local")?);
@@ -27,13 +30,16 @@
 //! table.apply(Change { version, record: Record::Endpoints(service, region, Some(set)) });
 //! let view: View = table.publish();                            // cheap to clone: one for each core
 //! ```
+pub mod change;
 mod codec;
 mod digest;
 pub mod hash;
 pub mod id;
+mod json;
 pub mod limits;
 mod overlay;
 pub mod record;
+pub mod snapshot;
 mod table;
 mod view;
 mod wire;

@@ -9,6 +9,8 @@ pub const ID_OCTETS_MAX: usize = 128;
 
 /// One change as a JSON line.
 pub const CHANGE_OCTETS_MAX: usize = 1 << 20;
+/// Members of one object in it.
+pub(crate) const JSON_MEMBERS_MAX: usize = 256;
 /// Endpoints of one service in one region.
 pub const ENDPOINTS_PER_SET_MAX: usize = 4_096;
 /// Regions that one service may name.
@@ -21,6 +23,18 @@ pub const OVERLAY_OCTETS_MAX: usize = 32 << 20;
 /// Shards of one overlay map: a publication copies one pointer for each, a change the slots of one.
 pub(crate) const OVERLAY_SHARDS: usize = 512;
 
+/// Partitions of the log in a snapshot's offset vector, which stands in the header's page.
+pub const PARTITIONS_MAX: usize = 256;
+/// Names of regions in a snapshot.
+pub const SNAPSHOT_REGIONS_MAX: usize = 4_096;
+/// Names in one bucket of a snapshot; the builder takes another seed rather than go over.
+pub(crate) const BUCKET_NAMES_MAX: usize = 64;
+/// Seeds that the builder tries.
+pub(crate) const SEEDS_TRIED_MAX: u32 = 8;
+/// Threads that verify a snapshot at start; more don't read memory any faster.
+pub(crate) const VERIFY_THREADS_MAX: usize = 8;
+
+const _: () = assert!(BUCKET_NAMES_MAX < 256, "a bucket's length is stored in one octet");
 const _: () = assert!(HOST_OCTETS_MAX < 256, "a host name's length is stored in one octet");
 const _: () = assert!(ID_OCTETS_MAX < 256, "an id's length is stored in one octet");
 const _: () = assert!(OVERLAY_SHARDS.is_power_of_two(), "a shard is picked by the hash's top bits");

@@ -1,6 +1,9 @@
 //! The writer's table: applies changes, publishes views.
 
-use std::hash::{BuildHasher, RandomState};
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+};
 
 use crate::{
     digest::Digest,
@@ -8,6 +11,7 @@ use crate::{
     limits::{OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX},
     overlay::{self, Overlay},
     record::Change,
+    snapshot::Snapshot,
     view::{RegionKey, Seeds, View},
 };
 
@@ -38,10 +42,20 @@ pub enum Refusal {
 impl Table {
     /// An empty table on a node in `local`.
     pub fn new(local: &Region) -> Self {
+        Self::over(None, local)
+    }
+
+    /// What `base` holds, on a node in `local`.
+    pub fn with_base(base: Arc<Snapshot>, local: &Region) -> Self {
+        Self::over(Some(base), local)
+    }
+
+    fn over(base: Option<Arc<Snapshot>>, local: &Region) -> Self {
         // Keyed afresh in each process, so that nobody can register names that fall into one shard.
         let seeds = Seeds::new(RandomState::new().hash_one(0));
-        let view = View { overlay: Overlay::new(), seeds, local: RegionKey::new(local, seeds) };
-        Self { view, digest: Digest::default(), scratch: Vec::new() }
+        let digest = base.as_ref().map_or_else(Digest::default, |base| base.header().digest);
+        let local = RegionKey::new(local, seeds, base.as_deref());
+        Self { view: View { base, overlay: Overlay::new(), seeds, local }, digest, scratch: Vec::new() }
     }
 
     /// Last writer wins, per key: order, duplicates and replay do no harm.

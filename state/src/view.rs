@@ -1,24 +1,29 @@
 //! The reader's table: what the request path asks. No call here locks, allocates or waits.
 
+use std::sync::Arc;
+
 use crate::{
     hash::{hash64, splitmix64},
     id::Region,
     overlay::Overlay,
     record::{Change, Class, Endpoint, HostValue, Key, Record},
+    snapshot::{Kind, PackedSet, ServiceRecord, Snapshot},
 };
 
 /// One state of the table, immutable. Cloning it costs a few reference counts: the writer publishes clones, a core keeps
 /// the newest it was given.
 #[derive(Clone)]
 pub struct View {
+    pub(crate) base: Option<Arc<Snapshot>>,
     pub(crate) overlay: Overlay,
     pub(crate) seeds: Seeds,
     pub(crate) local: RegionKey,
 }
 
 impl RegionKey {
-    pub(crate) fn new(name: &Region, seeds: Seeds) -> Self {
-        Self { hash: hash64(seeds.endpoints, name.as_str().as_bytes()), name: name.clone() }
+    pub(crate) fn new(name: &Region, seeds: Seeds, base: Option<&Snapshot>) -> Self {
+        let number = base.and_then(|base| base.region(name));
+        Self { hash: hash64(seeds.endpoints, name.as_str().as_bytes()), number, name: name.clone() }
     }
 
     pub fn name(&self) -> &Region {
@@ -36,7 +41,9 @@ impl Seeds {
         match key {
             Key::Host(name) => hash64(self.host, name.as_str().as_bytes()),
             Key::Service(id) => hash64(self.service, id.as_str().as_bytes()),
-            Key::Endpoints(id, region) => hash64(RegionKey::new(region, *self).hash, id.as_str().as_bytes()),
+            Key::Endpoints(id, region) => {
+                hash64(RegionKey::new(region, *self, None).hash, id.as_str().as_bytes())
+            }
         }
     }
 }
@@ -55,15 +62,25 @@ pub enum HostHit<'v> {
 #[derive(Clone, Copy)]
 pub struct ServiceRef<'v> {
     view: &'v View,
-    id: &'v str,
     class: Class,
+    found: Found<'v>,
+}
+
+/// A service's id stands in its record, if the base has one.
+#[derive(Clone, Copy)]
+enum Found<'v> {
+    Base(ServiceRecord<'v>),
+    Id(&'v str),
 }
 
 /// A region's name, resolved for one table: valid for every view that this table publishes.
 #[derive(Debug, Clone)]
 pub struct RegionKey {
     name: Region,
+    /// Seed of the overlay's hashes of endpoint sets in this region.
     hash: u64,
+    /// Its number in the base.
+    number: Option<u64>,
 }
 
 /// Overlay hashes: a seed for each kind of key.
@@ -83,7 +100,16 @@ impl View {
         {
             return self.overlay_hit(change);
         }
-        None
+        let entry = self.base.as_deref()?.host(name)?;
+        let (class, found) = match entry.kind()? {
+            Kind::Platform => (Class::Platform, Found::Base(entry.service()?)),
+            Kind::Custom => (Class::Custom, Found::Base(entry.service()?)),
+            Kind::PlatformUnbound => (Class::Platform, Found::Id(entry.text()?)),
+            Kind::CustomUnbound => (Class::Custom, Found::Id(entry.text()?)),
+            Kind::Tombstone => return Some(HostHit::Tombstone { reason: entry.text()? }),
+            Kind::Grave => return None,
+        };
+        Some(HostHit::Service(ServiceRef { view: self, class, found }))
     }
 
     /// The region of the node, as given to the table.
@@ -93,17 +119,28 @@ impl View {
 
     /// Resolves a region's name; one that is nowhere used resolves too, and has no endpoints.
     pub fn region(&self, name: &Region) -> RegionKey {
-        RegionKey::new(name, self.seeds)
+        RegionKey::new(name, self.seeds, self.base.as_deref())
+    }
+
+    /// The snapshot underneath.
+    pub fn base(&self) -> Option<&Arc<Snapshot>> {
+        self.base.as_ref()
     }
 
     /// The stored value of `key`, graves included. Allocates: for the writer, explain and export.
     pub fn change(&self, key: &Key) -> Option<Change> {
-        self.overlay_change(key).cloned()
+        self.overlay_change(key).cloned().or_else(|| self.base.as_deref()?.change(key))
     }
 
-    /// All stored values, graves included, in no particular order. Allocates.
-    pub fn changes(&self) -> impl Iterator<Item = Change> {
-        self.overlay.changes().cloned()
+    /// All stored values, graves included, in no particular order: what a new snapshot is built from. Allocates. An error
+    /// says which octets of the base make no sense.
+    pub fn changes(&self) -> impl Iterator<Item = Result<Change, String>> {
+        let base = self.base.iter().flat_map(|base| base.changes());
+        let standing = base.filter(|change| match change {
+            Ok(change) => self.overlay_change(&change.record.key()).is_none(),
+            Err(_) => true,
+        });
+        standing.chain(self.overlay.changes().cloned().map(Ok))
     }
 
     fn overlay_host(&self, name: &[u8]) -> Option<&Change> {
@@ -139,7 +176,9 @@ impl View {
         let Record::Host(_, value) = &change.record else { return None };
         match value.as_ref()? {
             HostValue::Mapped { service, class } => {
-                Some(HostHit::Service(ServiceRef { view: self, id: service.as_str(), class: *class }))
+                let record = self.base.as_deref().and_then(|base| base.service(service.as_str()));
+                let found = record.map_or(Found::Id(service.as_str()), Found::Base);
+                Some(HostHit::Service(ServiceRef { view: self, class: *class, found }))
             }
             HostValue::Tombstone { reason } => Some(HostHit::Tombstone { reason: reason.as_str() }),
         }
@@ -149,7 +188,10 @@ impl View {
 impl<'v> ServiceRef<'v> {
     #[inline]
     pub fn id(&self) -> &'v str {
-        self.id
+        match self.found {
+            Found::Base(record) => record.id(),
+            Found::Id(id) => id,
+        }
     }
 
     /// Of the host name that led here: a custom domain's owner may change (S6).
@@ -160,15 +202,27 @@ impl<'v> ServiceRef<'v> {
     /// Whether a service record stands behind the id. Subjects have no order among each other, so a host name may be
     /// mapped before its service is known, and stay mapped after it is removed.
     pub fn is_known(&self) -> bool {
-        matches!(self.view.overlay_service(self.id), Some(Change { record: Record::Service(_, Some(_)), .. }))
+        match (self.view.overlay_service(self.id()), self.found) {
+            (Some(change), _) => !change.record.is_grave(),
+            (None, Found::Base(record)) => record.is_known(),
+            (None, Found::Id(_)) => false,
+        }
     }
 
     /// The endpoints in `region`, in every state; empty where there are none.
     #[inline]
     pub fn endpoints(&self, region: &RegionKey) -> Endpoints<'v> {
-        match self.view.overlay_endpoints(self.id, region) {
-            Some(Change { record: Record::Endpoints(_, _, Some(set)), .. }) => {
-                Endpoints(Stored::Slice(set.as_slice()))
+        if self.view.overlay.keys() > 0
+            && let Some(change) = self.view.overlay_endpoints(self.id(), region)
+        {
+            return match &change.record {
+                Record::Endpoints(_, _, Some(set)) => Endpoints(Stored::Slice(set.as_slice())),
+                _ => Endpoints::NONE,
+            };
+        }
+        match (self.found, region.number) {
+            (Found::Base(record), Some(number)) => {
+                record.endpoints(number).map_or(Endpoints::NONE, |set| Endpoints(Stored::Packed(set)))
             }
             _ => Endpoints::NONE,
         }
@@ -182,6 +236,7 @@ pub struct Endpoints<'v>(Stored<'v>);
 #[derive(Debug, Clone, Copy)]
 enum Stored<'v> {
     Slice(&'v [Endpoint]),
+    Packed(PackedSet<'v>),
 }
 
 impl<'v> Endpoints<'v> {
@@ -190,6 +245,7 @@ impl<'v> Endpoints<'v> {
     pub fn len(&self) -> usize {
         match self.0 {
             Stored::Slice(endpoints) => endpoints.len(),
+            Stored::Packed(set) => set.len(),
         }
     }
 
@@ -201,6 +257,7 @@ impl<'v> Endpoints<'v> {
     pub fn get(&self, index: usize) -> Option<Endpoint> {
         match self.0 {
             Stored::Slice(endpoints) => endpoints.get(index).copied(),
+            Stored::Packed(set) => set.get(index),
         }
     }
 

@@ -64,7 +64,8 @@ impl BodyReader {
         Self { left }
     }
 
-    /// Takes the octets that follow those of the last step. Answers `End` again and again once the body has ended.
+    /// Takes the octets that follow those of the last step. Answers `End` again and again once the body has
+    /// ended.
     pub fn next(&mut self, octets: &[u8]) -> Result<BodyStep, BodyError> {
         match &mut self.left {
             Left::Octets(0) => Ok(BodyStep::End { used: 0 }),

@@ -1,5 +1,6 @@
-//! The chunked coding (RFC 9112, 7.1). The decoder takes octets in any pieces and gives the same data and the same verdict
-//! for every split; what is not exactly the grammar is refused, since two readings of a size are two messages.
+//! The chunked coding (RFC 9112, 7.1). The decoder takes octets in any pieces and gives the same data and the
+//! same verdict for every split; what is not exactly the grammar is refused, since two readings of a size are
+//! two messages.
 
 use super::body::{BodyError, BodyStep};
 use super::connection::is_token_octet;
@@ -101,7 +102,8 @@ impl ChunkedDecoder {
         self.state == State::End
     }
 
-    /// Trailer lines, each ended by CRLF, once the body is done: those that frame, route or concern the gateway are left out.
+    /// Trailer lines, each ended by CRLF, once the body is done: those that frame, route or concern the
+    /// gateway are left out.
     pub(super) fn trailers(&self) -> &[u8] {
         &self.trailers
     }

@@ -20,7 +20,8 @@ impl ConnectionOptions {
         (self.close, self.keep_alive, self.upgrade, self.count) = (false, false, false, 0);
     }
 
-    /// One Connection value, a slice of `octets`: a list of tokens, empty elements allowed (RFC 9110, 5.6.1.2).
+    /// One Connection value, a slice of `octets`: a list of tokens, empty elements allowed (RFC 9110,
+    /// 5.6.1.2).
     pub(super) fn absorb(&mut self, value: &[u8], octets: &[u8]) -> Result<(), HeadError> {
         for option in value.split(|&octet| octet == b',').map(<[u8]>::trim_ascii) {
             if option.eq_ignore_ascii_case(b"keep-alive") {

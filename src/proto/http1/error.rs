@@ -1,5 +1,6 @@
-//! What can be wrong with a head. From [`super::RequestHead`] it is the client's fault, from [`super::ResponseHead`] the
-//! origin's; the octets that follow cannot be framed, so the connection must close either way.
+//! What can be wrong with a head. From [`super::RequestHead`] it is the client's fault, from
+//! [`super::ResponseHead`] the origin's; the octets that follow cannot be framed, so the connection must
+//! close either way.
 
 /// Why a head was refused. Each variant names the section of RFC 9110 or RFC 9112 that it follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -10,7 +11,8 @@ pub enum HeadError {
     /// Not `method SP request-target SP HTTP-version` (RFC 9112, 3).
     #[error("the request line is not method, target and version with one space between")]
     RequestLine,
-    /// Not `HTTP-version SP status-code SP [reason-phrase]` with a code of 100 to 599 (RFC 9112, 4; RFC 9110, 15).
+    /// Not `HTTP-version SP status-code SP [reason-phrase]` with a code of 100 to 599 (RFC 9112, 4; RFC 9110,
+    /// 15).
     #[error("the status line is malformed or its code is not within 100 to 599")]
     StatusLine,
     /// Neither HTTP/1.0 nor HTTP/1.1 (RFC 9112, 2.3).
@@ -22,13 +24,15 @@ pub enum HeadError {
     /// TRACE, which would echo credentials (RFC 9110, 9.3.8).
     #[error("the method TRACE is not allowed")]
     MethodNotAllowed,
-    /// A request-target in none of the forms of RFC 9112, 3.2, or with an octet that no URI holds, or a fragment.
+    /// A request-target in none of the forms of RFC 9112, 3.2, or with an octet that no URI holds, or a
+    /// fragment.
     #[error("the request target is not a path, an http or https URI, or * for OPTIONS")]
     Target,
     /// Longer than `TARGET_OCTETS_MAX` (RFC 9112, 3).
     #[error("the request target is longer than 8 KiB")]
     TargetTooLong,
-    /// A name that is no token, white space before the colon, a folded line, or no colon (RFC 9112, 5.1 and 5.2).
+    /// A name that is no token, white space before the colon, a folded line, or no colon (RFC 9112, 5.1 and
+    /// 5.2).
     #[error("a field line is not name, colon and value on one line, without white space before the colon")]
     FieldLine,
     /// More than `HEAD_OCTETS_MAX` (RFC 6585, 5).
@@ -43,7 +47,8 @@ pub enum HeadError {
     /// More than one Host (RFC 9112, 3.2).
     #[error("Host is given more than once")]
     HostRepeated,
-    /// Host, or the authority of an absolute target, is no name or address with an optional port (RFC 9112, 3.2).
+    /// Host, or the authority of an absolute target, is no name or address with an optional port (RFC 9112,
+    /// 3.2).
     #[error("Host is not a name or an address with an optional port")]
     HostMalformed,
     /// Not 1*DIGIT within 64 bits (RFC 9110, 8.6).
@@ -64,7 +69,8 @@ pub enum HeadError {
     /// `Content_Length` and the like: some recipients take `_` for `-` and would frame the message otherwise.
     #[error("a field name differs from one that frames the message by an underscore alone")]
     NameLookalike,
-    /// Connection options that are no list of tokens, too many, or nominating Host or Content-Length (RFC 9110, 7.6.1).
+    /// Connection options that are no list of tokens, too many, or nominating Host or Content-Length (RFC
+    /// 9110, 7.6.1).
     #[error("Connection is not a short list of options, or nominates a field that every recipient needs")]
     Connection,
 }

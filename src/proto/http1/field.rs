@@ -75,13 +75,14 @@ pub enum Known {
     XRequestId,
     /// `X-Verified-` and anything.
     XVerified,
-    /// `Content_Length` and the like: framing to a recipient that takes `_` for `-`. No parsed head holds one.
+    /// `Content_Length` and the like: framing to a recipient that takes `_` for `-`. No parsed head holds
+    /// one.
     Lookalike,
 }
 
 impl Known {
-    /// The class of a field name, by length and octets. Names that begin with `X-` are found with `_` for `-` as well,
-    /// since an origin behind CGI cannot tell the two apart.
+    /// The class of a field name, by length and octets. Names that begin with `X-` are found with `_` for `-`
+    /// as well, since an origin behind CGI cannot tell the two apart.
     #[must_use]
     #[inline]
     pub fn of(name: &[u8]) -> Self {
@@ -130,8 +131,8 @@ fn framing<const N: usize>(name: &[u8], wanted: &[u8; N], known: Known) -> Known
     }
 }
 
-/// Equal but for case. A token holds no octet that `| 0x20` would turn into a lower-case letter, digit or hyphen, save
-/// the upper-case letters.
+/// Equal but for case. A token holds no octet that `| 0x20` would turn into a lower-case letter, digit or
+/// hyphen, save the upper-case letters.
 #[inline]
 fn exact<const N: usize>(name: &[u8], wanted: &[u8; N]) -> bool {
     name.len() == N && name.iter().zip(wanted).fold(0, |differs, (a, b)| differs | ((a | 0x20) ^ b)) == 0

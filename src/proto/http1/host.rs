@@ -24,8 +24,8 @@ impl HostName {
         self.octets.get(..self.len).unwrap_or_default()
     }
 
-    /// Takes `uri-host [ ":" port ]` (RFC 9110, 7.2). Of the names that RFC 3986 allows, only those of DNS can be routed, so
-    /// a name is letters, digits, `-`, `_` and `.`; an IPv6 address stands in brackets.
+    /// Takes `uri-host [ ":" port ]` (RFC 9110, 7.2). Of the names that RFC 3986 allows, only those of DNS
+    /// can be routed, so a name is letters, digits, `-`, `_` and `.`; an IPv6 address stands in brackets.
     pub(super) fn set(&mut self, authority: &[u8]) -> Result<(), HeadError> {
         self.len = 0;
         let name = match authority {

@@ -49,7 +49,8 @@ impl Method {
     }
 }
 
-/// A request head: positions in the octets it was parsed from, and what they mean. About 1.5 KB, to be kept and reused.
+/// A request head: positions in the octets it was parsed from, and what they mean. About 1.5 KB, to be kept
+/// and reused.
 #[derive(Debug)]
 pub struct RequestHead {
     scan: HeadScanner,
@@ -91,8 +92,9 @@ impl RequestHead {
         }
     }
 
-    /// Parses the head at the start of `octets`, which may hold more behind it. After `Partial`, call again with the same
-    /// octets and more behind them: none is looked at twice. After `Complete` or an error the next call begins a new head.
+    /// Parses the head at the start of `octets`, which may hold more behind it. After `Partial`, call again
+    /// with the same octets and more behind them: none is looked at twice. After `Complete` or an error the
+    /// next call begins a new head.
     pub fn parse(&mut self, octets: &[u8]) -> Result<Parsed, HeadError> {
         let outcome = match self.scan.advance(octets) {
             Ok(None) => return Ok(Parsed::Partial),
@@ -119,7 +121,7 @@ impl RequestHead {
         self.whole = Span::between(found.start, found.end);
         self.method = Method::parse(method.as_bytes())?;
         self.method_text = Span::of(method.as_bytes(), octets);
-        self.target = Target::parse(target.as_bytes(), self.method, octets)?;
+        self.target = Target::parse(target, self.method, octets)?;
         self.version = if version == 0 { Version::Http10 } else { Version::Http11 };
         self.read_fields(request.headers, octets)?;
         Ok(Parsed::Complete { len: found.end })
@@ -202,20 +204,29 @@ impl RequestHead {
         self.version
     }
 
-    /// The host name in lower case without port and trailing dot, an IPv6 address in its brackets. Empty only where an
-    /// HTTP/1.0 request names none.
+    /// The host name in lower case without port and trailing dot, an IPv6 address in its brackets. Empty only
+    /// where an HTTP/1.0 request names none.
     #[must_use]
     pub fn host(&self) -> &[u8] {
         self.host.as_octets()
     }
 
-    /// Host as it goes on to the origin: the authority of an absolute target, else the field (RFC 9112, 3.2.2).
+    /// Host as it goes on to the origin: the authority of an absolute target, else the field (RFC 9112,
+    /// 3.2.2).
     #[must_use]
     pub fn authority<'a>(&self, octets: &'a [u8]) -> &'a [u8] {
         match self.target.authority {
             Some(authority) => authority.within(octets),
             None => self.fields.find(Known::Host).map(|field| field.value(octets)).unwrap_or_default(),
         }
+    }
+
+    /// The traceparent value; two of them are as good as none (W3C Trace Context, 3.2).
+    #[must_use]
+    pub fn traceparent<'a>(&self, octets: &'a [u8]) -> Option<&'a [u8]> {
+        let mut values = self.fields.as_slice().iter().filter(|field| field.known() == Known::Traceparent);
+        let value = values.next()?.value(octets);
+        values.next().is_none().then_some(value)
     }
 
     #[must_use]
@@ -269,18 +280,25 @@ impl RequestHead {
 /// What httparse's verdict means here. Its version error covers other versions and no version alike.
 #[cold]
 fn fault(error: httparse::Error, head: &[u8]) -> HeadError {
-    let line = head.split(|&octet| octet == b'\r').next().unwrap_or_default();
     match error {
-        httparse::Error::Version => match line.last_chunk::<9>() {
-            Some([b' ', b'H', b'T', b'T', b'P', b'/', major, b'.', minor])
-                if major.is_ascii_digit() && minor.is_ascii_digit() =>
-            {
-                HeadError::Version
-            }
-            _ => HeadError::RequestLine,
-        },
-        httparse::Error::Token | httparse::Error::NewLine | httparse::Error::Status => HeadError::RequestLine,
+        httparse::Error::Version if names_other_version(head) => HeadError::Version,
+        httparse::Error::Version
+        | httparse::Error::Token
+        | httparse::Error::NewLine
+        | httparse::Error::Status => HeadError::RequestLine,
         httparse::Error::HeaderName | httparse::Error::HeaderValue => HeadError::FieldLine,
         httparse::Error::TooManyHeaders => HeadError::TooManyFields,
+    }
+}
+
+/// Whether the request line is three words, the last `HTTP/` DIGIT `.` DIGIT.
+fn names_other_version(head: &[u8]) -> bool {
+    let line = head.split(|&octet| octet == b'\r').next().unwrap_or_default();
+    let mut words = line.split(|&octet| octet == b' ').skip(2);
+    match (words.next(), words.next()) {
+        (Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor]), None) => {
+            major.is_ascii_digit() && minor.is_ascii_digit()
+        }
+        _ => false,
     }
 }

@@ -1,4 +1,5 @@
-//! The response head (RFC 9112, 4 and 6.3). Whatever is wrong with it is the origin's fault: 502 to the client.
+//! The response head (RFC 9112, 4 and 6.3). Whatever is wrong with it is the origin's fault: 502 to the
+//! client.
 
 use std::mem::MaybeUninit;
 
@@ -10,7 +11,8 @@ use super::request::Method;
 use super::scan::{Found, HeadScanner};
 use crate::limits::FIELDS_MAX;
 
-/// A response head: positions in the octets it was parsed from, and what they mean. About 1.2 KB, to be kept and reused.
+/// A response head: positions in the octets it was parsed from, and what they mean. About 1.2 KB, to be kept
+/// and reused.
 #[derive(Debug)]
 pub struct ResponseHead {
     scan: HeadScanner,
@@ -43,8 +45,8 @@ impl ResponseHead {
     }
 
     /// Parses the head at the start of `octets`, the answer to a request with `method`; see
-    /// [`super::RequestHead::parse`] for how calls go on. An interim answer (1xx) is a head of its own: after all but 101,
-    /// parse again behind it.
+    /// [`super::RequestHead::parse`] for how calls go on. An interim answer (1xx) is a head of its own: after
+    /// all but 101, parse again behind it.
     pub fn parse(&mut self, octets: &[u8], method: Method) -> Result<Parsed, HeadError> {
         let outcome = match self.scan.advance(octets) {
             Ok(None) => return Ok(Parsed::Partial),
@@ -109,7 +111,8 @@ impl ResponseHead {
         self.status
     }
 
-    /// Whether another head follows before the answer is complete; 101 is final in that nothing of HTTP follows it.
+    /// Whether another head follows before the answer is complete; 101 is final in that nothing of HTTP
+    /// follows it.
     #[must_use]
     pub fn is_interim(&self) -> bool {
         matches!(self.status, 100 | 102..=199)

@@ -1,6 +1,8 @@
-//! Finds the end of a head as its octets arrive, and refuses on sight what may not stand in one. Each octet is looked at
-//! once, however the head is split, so a client that sends octet by octet costs no more than one that does not; and
-//! every verdict depends on the octets up to it alone, so that no split changes it.
+//! Finds the end of a head as its octets arrive, and refuses on sight what may not stand in one. Each octet
+//! is looked at once, however the head is split, so a client that sends octet by octet costs no more than one
+//! that does not; and every verdict depends on the octets up to it alone, so that no split changes it.
+
+#![allow(unsafe_code, reason = "SSE2, without which this scan would cost as much as the parser behind it")]
 
 use super::error::HeadError;
 use crate::limits::{HEAD_OCTETS_MAX, METHOD_OCTETS_MAX, TARGET_OCTETS_MAX};
@@ -13,9 +15,8 @@ const FIRST_LINE_OCTETS_MAX: usize = METHOD_OCTETS_MAX + 1 + TARGET_OCTETS_MAX +
 pub(super) struct HeadScanner {
     /// First octet not yet judged.
     at: usize,
-    /// First octet of the line that `at` is in.
-    line: usize,
-    /// First octet of the head: 2 behind an empty line, which RFC 9112, 2.2 lets a client send before its request.
+    /// First octet of the head: 2 behind an empty line, which RFC 9112, 2.2 lets a client send before its
+    /// request.
     start: usize,
     first_line_seen: bool,
 }
@@ -31,129 +32,143 @@ impl HeadScanner {
     /// Judges what has come since the last call; `octets` begins with what that call was given.
     pub(super) fn advance(&mut self, octets: &[u8]) -> Result<Option<Found>, HeadError> {
         let octets = octets.get(..HEAD_OCTETS_MAX).unwrap_or(octets);
-        let mut controls = Controls::from(octets, self.at);
-        self.at = octets.len();
-        while let Some(cr) = controls.next() {
-            if !self.first_line_seen && cr - self.line > FIRST_LINE_OCTETS_MAX {
+        if self.at == 0 {
+            match octets {
+                [b'\r'] => return Ok(None),
+                [b'\r', b'\n', ..] => (self.start, self.at) = (2, 2),
+                _ => {}
+            }
+        }
+        let mut before = Before::octet(octets, self.at);
+        let (blocks, rest) = octets.get(self.at..).unwrap_or_default().as_chunks::<BLOCK>();
+        for block in blocks {
+            let masks = Masks::of(block);
+            if let Some(end) = self.judge(&masks, before, BLOCK)? {
+                return Ok(Some(Found { start: self.start, end }));
+            }
+            self.at += BLOCK;
+            before = Before { cr: masks.cr >> 63, lf: masks.lf >> 62 };
+        }
+        if !rest.is_empty() {
+            let mut block = [b' '; BLOCK];
+            block[..rest.len()].copy_from_slice(rest);
+            if let Some(end) = self.judge(&Masks::of(&block), before, rest.len())? {
+                return Ok(Some(Found { start: self.start, end }));
+            }
+            self.at += rest.len();
+        }
+        if octets.len() == HEAD_OCTETS_MAX { Err(HeadError::TooLarge) } else { Ok(None) }
+    }
+
+    /// The verdict on the block at `at`: an error, or where the head ends, whichever comes first in it.
+    #[inline]
+    fn judge(&mut self, masks: &Masks, before: Before, judged: usize) -> Result<Option<usize>, HeadError> {
+        let valid = u64::MAX >> (BLOCK - judged);
+        // LF and CR come in pairs only, and are the only control octets; two pairs in a row end the head.
+        let unpaired = masks.lf ^ (masks.cr << 1 | before.cr);
+        let bad = (masks.control & !(masks.cr | masks.lf) | unpaired) & valid;
+        let end = masks.lf & (masks.lf << 2 | before.lf);
+        if !self.first_line_seen {
+            let line_end = self.at + judged.min(masks.control.trailing_zeros() as usize);
+            if line_end - self.start > FIRST_LINE_OCTETS_MAX {
                 return Err(HeadError::TargetTooLong);
             }
-            match octets.get(cr..) {
-                Some([b'\r', b'\n', ..]) => {}
-                Some([b'\r']) => {
-                    self.at = cr;
-                    break;
-                }
-                _ => return Err(HeadError::Control),
-            }
-            controls.next(); // the LF
-            if let Some(found) = self.end_line(cr) {
-                return Ok(Some(found));
-            }
+            self.first_line_seen = masks.control != 0;
         }
-        self.outgrown(octets.len())
-    }
-
-    /// A line ends with the CRLF at `cr`; an empty one ends the head.
-    #[inline]
-    fn end_line(&mut self, cr: usize) -> Option<Found> {
-        let empty = cr == self.line;
-        self.line = cr + 2;
-        if !empty {
-            self.first_line_seen = true;
-        } else if cr == 0 {
-            self.start = self.line;
+        if bad | end == 0 {
+            Ok(None)
+        } else if bad.trailing_zeros() <= end.trailing_zeros() {
+            Err(HeadError::Control)
         } else {
-            return Some(Found { start: self.start, end: self.line });
+            Ok(Some(self.at + end.trailing_zeros() as usize + 1))
         }
-        None
     }
+}
 
-    /// The verdict on a head that has not ended within `seen` octets.
-    fn outgrown(&self, seen: usize) -> Result<Option<Found>, HeadError> {
-        if !self.first_line_seen && self.at - self.line > FIRST_LINE_OCTETS_MAX {
-            return Err(HeadError::TargetTooLong);
-        }
-        if seen == HEAD_OCTETS_MAX {
-            return Err(HeadError::TooLarge);
-        }
-        Ok(None)
+/// What stood before a block: whether its last octet was CR, and which of its last two were LF, the earlier
+/// in bit 0.
+#[derive(Debug, Clone, Copy)]
+struct Before {
+    cr: u64,
+    lf: u64,
+}
+
+impl Before {
+    fn octet(octets: &[u8], at: usize) -> Self {
+        let is = |back: usize, octet| {
+            u64::from(at.checked_sub(back).and_then(|at| octets.get(at)) == Some(&octet))
+        };
+        Self { cr: is(1, b'\r'), lf: is(2, b'\n') | is(1, b'\n') << 1 }
     }
 }
 
 const BLOCK: usize = 64;
 
-/// The positions of all control octets but HTAB, in order.
-struct Controls<'a> {
-    octets: &'a [u8],
-    /// First octet of the next block.
-    next_block: usize,
-    /// First octet of the block that `mask` tells of, one bit an octet.
-    block: usize,
-    mask: u64,
+/// One bit for each octet of a block that is CR, that is LF, and that is any control octet below SP. DEL is
+/// left to the parser.
+#[derive(Debug, Default)]
+struct Masks {
+    cr: u64,
+    lf: u64,
+    control: u64,
 }
 
-impl<'a> Controls<'a> {
-    fn from(octets: &'a [u8], at: usize) -> Self {
-        Self { octets, next_block: at, block: at, mask: 0 }
-    }
-
+impl Masks {
     #[inline]
-    fn next(&mut self) -> Option<usize> {
-        while self.mask == 0 {
-            let rest = self.octets.get(self.next_block..).filter(|rest| !rest.is_empty())?;
-            self.block = self.next_block;
-            self.next_block += BLOCK;
-            self.mask = match rest.first_chunk::<BLOCK>() {
-                Some(block) => control_mask(block),
-                None => {
-                    let mut block = [b' '; BLOCK];
-                    block[..rest.len()].copy_from_slice(rest);
-                    control_mask(&block)
-                }
-            };
+    fn of(block: &[u8; BLOCK]) -> Self {
+        let mut masks = Self::of_block(block);
+        masks.pardon_tabs(block);
+        masks
+    }
+
+    /// Takes HTAB, which is lawful and rare, out of the control octets.
+    #[inline]
+    fn pardon_tabs(&mut self, block: &[u8; BLOCK]) {
+        let mut others = self.control & !(self.cr | self.lf);
+        while others != 0 {
+            if block.get(others.trailing_zeros() as usize) == Some(&b'\t') {
+                self.control &= !(others & others.wrapping_neg());
+            }
+            others &= others - 1;
         }
-        let position = self.block + self.mask.trailing_zeros() as usize;
-        self.mask &= self.mask - 1;
-        Some(position)
     }
-}
 
-/// One bit for each control octet but HTAB.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[allow(unsafe_code, reason = "the safe forms of the loop cost four times as much")]
-fn control_mask(block: &[u8; BLOCK]) -> u64 {
-    // SAFETY: the callee needs SSE2, which every x86-64 processor has.
-    unsafe { control_mask_sse2(block) }
-}
-
-/// Sixteen octets a step.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-#[target_feature(enable = "sse2")]
-fn control_mask_sse2(block: &[u8; BLOCK]) -> u64 {
-    use std::arch::x86_64::{
-        _mm_andnot_si128, _mm_cmpeq_epi8, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set_epi64x,
-        _mm_set1_epi8,
-    };
-    let (words, _) = block.as_chunks::<8>();
-    let mut mask = 0;
-    for (step, pair) in words.as_chunks::<2>().0.iter().enumerate() {
-        let octets = _mm_set_epi64x(i64::from_le_bytes(pair[1]), i64::from_le_bytes(pair[0]));
-        let low = _mm_cmpeq_epi8(_mm_min_epu8(octets, _mm_set1_epi8(0x1f)), octets);
-        let tab = _mm_cmpeq_epi8(octets, _mm_set1_epi8(0x09));
-        let delete = _mm_cmpeq_epi8(octets, _mm_set1_epi8(0x7f));
-        let control = _mm_or_si128(_mm_andnot_si128(tab, low), delete);
-        mask |= u64::from(_mm_movemask_epi8(control).cast_unsigned()) << (16 * step);
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    fn of_block(block: &[u8; BLOCK]) -> Self {
+        // SAFETY: the callee needs SSE2, which every x86-64 processor has.
+        unsafe { Self::of_block_sse2(block) }
     }
-    mask
-}
 
-/// One bit for each control octet but HTAB.
-#[cfg(not(target_arch = "x86_64"))]
-fn control_mask(block: &[u8; BLOCK]) -> u64 {
-    block.iter().enumerate().fold(0, |mask, (at, &octet)| {
-        let control = (octet < 0x20 && octet != b'\t') || octet == 0x7f;
-        mask | u64::from(control) << at
-    })
+    /// Sixteen octets a step.
+    #[cfg(target_arch = "x86_64")]
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn of_block_sse2(block: &[u8; BLOCK]) -> Self {
+        use std::arch::x86_64::{
+            _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_set1_epi8,
+        };
+        let mut masks = Self::default();
+        for (step, part) in block.as_chunks::<16>().0.iter().enumerate() {
+            // SAFETY: `part` is 16 octets, as many as the unaligned load reads.
+            let octets = unsafe { _mm_loadu_si128(part.as_ptr().cast()) };
+            let is = |octet| _mm_cmpeq_epi8(octets, _mm_set1_epi8(octet));
+            let bits = |found| u64::from(_mm_movemask_epi8(found).cast_unsigned()) << (16 * step);
+            masks.control |= bits(_mm_cmpeq_epi8(_mm_min_epu8(octets, _mm_set1_epi8(0x1f)), octets));
+            masks.cr |= bits(is(0x0d));
+            masks.lf |= bits(is(0x0a));
+        }
+        masks
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn of_block(block: &[u8; BLOCK]) -> Self {
+        let mut masks = Self::default();
+        for (at, &octet) in block.iter().enumerate() {
+            masks.control |= u64::from(octet < 0x20) << at;
+            masks.cr |= u64::from(octet == b'\r') << at;
+            masks.lf |= u64::from(octet == b'\n') << at;
+        }
+        masks
+    }
 }

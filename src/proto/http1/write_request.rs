@@ -1,5 +1,5 @@
-//! The request head as it goes to the origin: the client's octets, less what concerns only its own connection, plus what
-//! the gateway vouches for. Untouched lines that lie together are copied together.
+//! The request head as it goes to the origin: the client's octets, less what concerns only its own
+//! connection, plus what the gateway vouches for. Untouched lines that lie together are copied together.
 
 use super::field::{Field, Known};
 use super::framing::{Framing, Version};
@@ -23,7 +23,8 @@ pub struct RequestEdits<'a> {
     /// The client's address as text.
     pub client_address: &'a [u8],
     pub scheme: Scheme,
-    /// The peer is one of `trusted_proxies`: its X-Forwarded-* and Forwarded go on, with its address appended.
+    /// The peer is one of `trusted_proxies`: its X-Forwarded-* and Forwarded go on, with its address
+    /// appended.
     pub peer_is_trusted: bool,
     /// Pass on the client's wish for another protocol, where it has one.
     pub upgrade: bool,
@@ -32,11 +33,12 @@ pub struct RequestEdits<'a> {
 /// Octets that the gateway adds at most, without those that copy the client's.
 const ADDED_OCTETS: usize = 512;
 
-/// Appends the head to send to the origin, as HTTP/1.1 with the body framed as `head.framing()` says. `octets` is what
-/// `head` was parsed from.
+/// Appends the head to send to the origin, as HTTP/1.1 with the body framed as `head.framing()` says.
+/// `octets` is what `head` was parsed from.
 ///
-/// Removed: what RFC 9110, 7.6.1 names or `Connection` nominates, X-Verified-*, X-Attempt, X-Request-Id, traceparent, and from peers
-/// not trusted X-Forwarded-* and Forwarded. `Via` is added to requests alone (7.6.3 asks no more of a gateway).
+/// Removed: what RFC 9110, 7.6.1 names or `Connection` nominates, X-Verified-*, X-Attempt, X-Request-Id,
+/// traceparent, and from peers not trusted X-Forwarded-* and Forwarded. `Via` is added to requests alone
+/// (7.6.3 asks no more of a gateway).
 pub fn write_request_head(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], edits: &RequestEdits<'_>) {
     out.reserve(head.whole().end() - head.whole().start() + ADDED_OCTETS);
     let upgrade = edits.upgrade && head.asks_upgrade();
@@ -56,7 +58,8 @@ pub fn write_request_head(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], 
     add_identity(out, head, edits);
 }
 
-/// Writes what must stand before the fields, unless it can be copied along with them; tells where the copy begins.
+/// Writes what must stand before the fields, unless it can be copied along with them; tells where the copy
+/// begins.
 fn first_lines(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8]) -> usize {
     let first_field = head.fields().as_slice().first();
     if head.version() == Version::Http11 && !head.has_absolute_target() {

@@ -23,7 +23,8 @@ pub struct ResponseEdits<'a> {
 /// How the rest of a response goes to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
-    /// `Chunked` where the origin's body ends with its connection or is chunked and the client knows the coding.
+    /// `Chunked` where the origin's body ends with its connection or is chunked and the client knows the
+    /// coding.
     pub framing: Framing,
     /// Whether the client's connection outlasts the response.
     pub keep_alive: bool,
@@ -43,8 +44,8 @@ impl Delivery {
 /// Octets that the gateway adds at most.
 const ADDED_OCTETS: usize = 192;
 
-/// Appends the head to send to the client, and tells how to send the body. `octets` is what `head` was parsed from. Interim
-/// heads are for HTTP/1.1 clients alone (RFC 9110, 15.2) and get nothing added.
+/// Appends the head to send to the client, and tells how to send the body. `octets` is what `head` was parsed
+/// from. Interim heads are for HTTP/1.1 clients alone (RFC 9110, 15.2) and get nothing added.
 pub fn write_response_head(
     out: &mut Vec<u8>,
     head: &ResponseHead,

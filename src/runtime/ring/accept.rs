@@ -31,6 +31,7 @@ impl<K: Kernel> Driver<K> {
     /// Stops accepting and closes the listener; streams accepted but not taken up are closed.
     pub(crate) fn stop_listening(&mut self, listener: u32) {
         self.accepted.retain(|(slot, _)| *slot != listener);
+        self.slots[listener as usize].wake_reader();
         self.release(listener, End::Finish);
     }
 
@@ -40,7 +41,9 @@ impl<K: Kernel> Driver<K> {
             // SAFETY: an accept's result is a descriptor that the kernel opened for us and nobody else knows.
             let stream = unsafe { OwnedFd::from_raw_fd(completion.result) };
             self.stats.accepted += 1;
-            if self.slots[slot as usize].phase == Phase::Listening && self.accepted.len() < limits::ACCEPTED_WAITING {
+            if self.slots[slot as usize].phase == Phase::Listening
+                && self.accepted.len() < limits::ACCEPTED_WAITING
+            {
                 self.accepted.push_back((slot, stream));
                 self.slots[slot as usize].wake_reader();
             }

@@ -148,7 +148,9 @@ impl Buffers {
         assert_eq!(holder, Holder::Lent, "only the one a buffer is lent to may read it");
         // SAFETY: the buffer is Lent, so the kernel does not write to it until it is provided again, which
         // takes `give_back` by the one holder; the first `octets` octets were written by the kernel.
-        unsafe { std::slice::from_raw_parts(self.memory[usize::from(buffer)].get().cast(), usize::from(octets)) }
+        unsafe {
+            std::slice::from_raw_parts(self.memory[usize::from(buffer)].get().cast(), usize::from(octets))
+        }
     }
 
     /// Buffers in anyone's hands but the stack's and the kernel's.

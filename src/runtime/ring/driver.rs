@@ -210,15 +210,31 @@ impl<K: Kernel> Driver<K> {
         Poll::Pending
     }
 
-    /// Ready when a [`poll_recv`](Self::poll_recv) would be; takes nothing.
-    pub(crate) fn poll_readable(&mut self, slot: u32, waker: &Waker) -> Poll<()> {
+    /// Ready with true when octets have come, with false when the peer has sent FIN. Until then the slot counts as idle.
+    pub(crate) fn poll_idle(&mut self, slot: u32, waker: &Waker) -> Poll<Result<bool, Fault>> {
         let s = &mut self.slots[slot as usize];
-        if !s.received.is_empty() || fault(s).is_some() || s.has(flag::EOF) {
-            return Poll::Ready(());
+        let octets = !s.received.is_empty();
+        let fault = if octets { None } else { fault(s) };
+        if octets || fault.is_some() || s.has(flag::EOF) {
+            s.clear(flag::IDLE);
+            return Poll::Ready(fault.map_or(Ok(octets), Err));
         }
+        s.set(flag::IDLE);
         remember(&mut s.reader, waker);
         self.arm(slot);
         Poll::Pending
+    }
+
+    /// Lets the deadline of every idle slot pass now.
+    pub(crate) fn expire_idle(&mut self) {
+        for s in self.slots.iter_mut().filter(|s| s.phase == Phase::Open && s.has(flag::IDLE)) {
+            s.set(flag::TIMED_OUT);
+            s.wake_reader();
+        }
+    }
+
+    pub(crate) fn queued_octets(&self, slot: u32) -> usize {
+        self.slots[slot as usize].queued_octets()
     }
 
     /// True if nothing has arrived that is not yet read: no octet, no FIN, no error.
@@ -287,7 +303,8 @@ impl<K: Kernel> Driver<K> {
             return self.dispose(piece);
         }
         let piece = if self.buffers.pressed() { self.copied(piece) } else { piece };
-        let tx = self.slots[slot as usize].tx.get_or_insert_with(|| self.idle_tx.pop().unwrap_or_else(Tx::new));
+        let tx =
+            self.slots[slot as usize].tx.get_or_insert_with(|| self.idle_tx.pop().unwrap_or_else(Tx::new));
         tx.push(piece);
         self.dirty.push(slot);
     }

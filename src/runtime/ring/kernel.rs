@@ -63,21 +63,48 @@ impl Token {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
     /// Accept until told otherwise; each completion carries a descriptor.
-    Accept { fd: RawFd },
+    Accept {
+        fd: RawFd,
+    },
     /// Receive into provided buffers; `multishot` until a completion lacks F_MORE, else once.
-    Recv { fd: RawFd, multishot: bool },
-    Send { fd: RawFd, at: *const u8, octets: u32 },
-    SendMsg { fd: RawFd, message: *const libc::msghdr },
-    Connect { fd: RawFd, address: *const libc::sockaddr, length: libc::socklen_t },
+    Recv {
+        fd: RawFd,
+        multishot: bool,
+    },
+    Send {
+        fd: RawFd,
+        at: *const u8,
+        octets: u32,
+    },
+    SendMsg {
+        fd: RawFd,
+        message: *const libc::msghdr,
+    },
+    Connect {
+        fd: RawFd,
+        address: *const libc::sockaddr,
+        length: libc::socklen_t,
+    },
     /// Ends our direction of the stream (FIN).
-    Shutdown { fd: RawFd },
+    Shutdown {
+        fd: RawFd,
+    },
     /// Cancels the operation with that token.
-    Cancel { target: Token },
+    Cancel {
+        target: Token,
+    },
     /// Cancels all operations on a descriptor.
-    CancelAll { fd: RawFd },
-    Close { fd: RawFd },
+    CancelAll {
+        fd: RawFd,
+    },
+    Close {
+        fd: RawFd,
+    },
     /// Reads the eventfd that other threads ring.
-    Doorbell { fd: RawFd, into: *mut u64 },
+    Doorbell {
+        fd: RawFd,
+        into: *mut u64,
+    },
 }
 
 /// What became of an operation.

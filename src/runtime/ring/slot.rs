@@ -54,6 +54,8 @@ pub(crate) mod flag {
     pub(crate) const TIMED_OUT: u8 = 1 << 5;
     /// A listener that does not accept for a while.
     pub(crate) const PAUSED: u8 = 1 << 6;
+    /// A stream between two requests: what a drain may close at once.
+    pub(crate) const IDLE: u8 = 1 << 7;
 }
 
 /// Small on purpose: an idle connection is this and little else.

@@ -16,10 +16,6 @@ impl<K: Kernel> Driver<K> {
         }
     }
 
-    pub(crate) fn tick(&self) -> u32 {
-        self.tick
-    }
-
     /// Moves time on to `tick` and fires what is due; returns how many deadlines passed.
     pub(crate) fn advance(&mut self, tick: u32) -> usize {
         self.tick = self.tick.max(tick);

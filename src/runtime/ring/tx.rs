@@ -20,7 +20,9 @@ impl Piece {
         match self {
             Piece::Owned { octets, from } => (octets[*from..].as_ptr(), octets.len() - from),
             // SAFETY: `from <= to`, both within the buffer at `at`.
-            Piece::Lent { at, from, to, .. } => (unsafe { at.add(usize::from(*from)) }, usize::from(to - from)),
+            Piece::Lent { at, from, to, .. } => {
+                (unsafe { at.add(usize::from(*from)) }, usize::from(to - from))
+            }
         }
     }
 
@@ -55,7 +57,14 @@ impl Tx {
         // SAFETY: both are plain C structs for which zero is the documented empty value.
         let (iovecs, message) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0)).into();
-        Box::new(Tx { pieces: VecDeque::new(), in_flight: 0, queued_octets: 0, iovecs, message, address: nowhere })
+        Box::new(Tx {
+            pieces: VecDeque::new(),
+            in_flight: 0,
+            queued_octets: 0,
+            iovecs,
+            message,
+            address: nowhere,
+        })
     }
 
     pub(crate) fn queued_octets(&self) -> usize {

@@ -53,7 +53,9 @@ impl Uring {
                     .flags(squeue::Flags::BUFFER_SELECT)
             }
             Op::Send { fd, at, octets } => opcode::Send::new(Fd(fd), at, octets).flags(SEND_FLAGS).build(),
-            Op::SendMsg { fd, message } => opcode::SendMsg::new(Fd(fd), message).flags(SEND_FLAGS as u32).build(),
+            Op::SendMsg { fd, message } => {
+                opcode::SendMsg::new(Fd(fd), message).flags(SEND_FLAGS as u32).build()
+            }
             Op::Connect { fd, address, length } => opcode::Connect::new(Fd(fd), address, length).build(),
             Op::Shutdown { fd } => opcode::Shutdown::new(Fd(fd), libc::SHUT_WR).build(),
             Op::Cancel { target } => {
@@ -83,7 +85,14 @@ impl Uring {
         match result {
             Ok(_) => Ok(()),
             // EBUSY: completions must be taken before more is accepted, which is what comes next.
-            Err(e) if matches!(e.raw_os_error(), Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN)) => Ok(()),
+            Err(e)
+                if matches!(
+                    e.raw_os_error(),
+                    Some(libc::EINTR | libc::ETIME | libc::EBUSY | libc::EAGAIN)
+                ) =>
+            {
+                Ok(())
+            }
             Err(e) => Err(e),
         }
     }
@@ -174,7 +183,8 @@ const RING_OCTETS: usize = limits::RECV_BUFFERS as usize * size_of::<BufRingEntr
 
 impl ProvidedRing {
     fn register(ring: &mut IoUring) -> io::Result<ProvidedRing> {
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a fresh anonymous mapping touches nothing that exists.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), RING_OCTETS, protection, flags, -1, 0) };
         let entries = match NonNull::new(at.cast()) {

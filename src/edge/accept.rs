@@ -1,0 +1,56 @@
+//! Connections in: one task per listener, one per connection.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::core::{Door, Edge};
+use crate::observe::CoreMetrics;
+use crate::runtime::Listener;
+
+/// Accepts until `listener` is dropped, which ends this task's wait with it.
+pub(super) async fn run(edge: Rc<Edge>, listener: Rc<Listener>, door: Rc<Door>) {
+    while let Some(stream) = listener.accept().await {
+        edge.metrics.connections_accepted.inc();
+        let (edge, door) = (Rc::clone(&edge), Rc::clone(&door));
+        let core = edge.core.clone();
+        core.spawn(async move {
+            let open = Open::new(Rc::clone(&edge));
+            super::serve_connection(&edge, stream, door).await;
+            drop(open);
+        });
+    }
+}
+
+/// Counts a connection for as long as it lives, however it ends.
+struct Open(Rc<Edge>);
+
+impl Open {
+    fn new(edge: Rc<Edge>) -> Open {
+        edge.connections.set(edge.connections.get() + 1);
+        edge.metrics.connections_open.inc();
+        Open(edge)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.connections.set(self.0.connections.get() - 1);
+        self.0.metrics.connections_open.dec();
+    }
+}
+
+/// Counts a request in flight for as long as it lives, however it ends.
+pub(super) struct InFlight(Arc<CoreMetrics>);
+
+impl InFlight {
+    pub(super) fn new(edge: &Edge) -> InFlight {
+        edge.metrics.requests_in_flight.inc();
+        InFlight(Arc::clone(&edge.metrics))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.requests_in_flight.dec();
+    }
+}

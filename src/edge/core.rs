@@ -1,0 +1,169 @@
+//! What one core's requests share: its view of the route table, its pools, counters, ids and settings.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ringway_state::View;
+
+use super::request::Scratch;
+use super::upstream::Pool;
+use crate::config::{AccessLog, Cidr, Limits, OriginTimeouts, Timeouts};
+use crate::limits;
+use crate::observe::CoreMetrics;
+use crate::observe::access::LogSink;
+use crate::proto::date::HttpDate;
+use crate::proto::trace::IdSource;
+use crate::runtime::Core;
+
+/// What the configuration says of requests; the same for all cores.
+#[derive(Debug)]
+pub struct Settings {
+    pub timeouts: Timeouts,
+    pub limits: Limits,
+    pub access_log: AccessLog,
+    /// Of services that have timeouts of their own.
+    pub overrides: HashMap<String, OriginTimeouts>,
+}
+
+/// A listener as its connections see it.
+#[derive(Clone, Debug)]
+pub struct Door {
+    pub trusted_proxies: Vec<Cidr>,
+    pub internal_from: Vec<Cidr>,
+}
+
+/// One core's share of the edge. Lives on its thread; nothing in it is shared with another core but what each
+/// only reads, or alone writes.
+pub struct Edge {
+    pub(super) core: Core,
+    pub(super) settings: Arc<Settings>,
+    pub(super) metrics: Arc<CoreMetrics>,
+    pub(super) pool: Pool,
+    pub(super) ids: RefCell<IdSource>,
+    pub(super) log: RefCell<LogSink>,
+    view: RefCell<Rc<View>>,
+    scratch: RefCell<Vec<Box<Scratch>>>,
+    second: Cell<(Instant, u64, HttpDate)>,
+    draining: Cell<bool>,
+    pub(super) connections: Cell<usize>,
+}
+
+/// What [`Edge::new`] is made of.
+pub struct EdgeParts {
+    pub settings: Arc<Settings>,
+    pub metrics: Arc<CoreMetrics>,
+    pub log: LogSink,
+    pub view: View,
+    pub ids: IdSource,
+}
+
+impl Edge {
+    pub fn new(core: Core, parts: EdgeParts) -> Rc<Edge> {
+        let EdgeParts { settings, metrics, log, view, ids } = parts;
+        Rc::new(Edge {
+            pool: Pool::new(settings.limits.upstream_idle_connections, Arc::clone(&metrics)),
+            second: Cell::new(this_second(core.now())),
+            core,
+            settings,
+            metrics,
+            ids: RefCell::new(ids),
+            log: RefCell::new(log),
+            view: RefCell::new(Rc::new(view)),
+            scratch: RefCell::default(),
+            draining: Cell::new(false),
+            connections: Cell::new(0),
+        })
+    }
+
+    /// The route table as of now. Requests that hold an older one keep it until they let go.
+    pub(super) fn view(&self) -> Rc<View> {
+        Rc::clone(&self.view.borrow())
+    }
+
+    /// Replaces the route table for every request from now on.
+    pub fn publish(&self, view: View) {
+        self.view.replace(Rc::new(view));
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// Answers what is open with `Connection: close`, and closes what is idle.
+    pub fn drain(&self) {
+        self.draining.set(true);
+        self.metrics.drains.inc();
+        self.core.expire_idle();
+        self.pool.close_idle();
+    }
+
+    /// Client connections that are open.
+    pub fn connections(&self) -> usize {
+        self.connections.get()
+    }
+
+    /// The timeouts towards a service's origins.
+    pub(super) fn origin_timeouts(&self, service: &str) -> OriginTimeouts {
+        let own = match self.settings.overrides.is_empty() {
+            true => None,
+            false => self.settings.overrides.get(service),
+        };
+        own.copied().unwrap_or(self.settings.timeouts.origin)
+    }
+
+    /// Wall-clock milliseconds since 1970 at the core's [`now`](Core::now).
+    pub(super) fn unix_ms(&self) -> u64 {
+        self.refresh_second();
+        let (at, ms, _) = self.second.get();
+        ms + self.core.now().saturating_duration_since(at).as_millis() as u64
+    }
+
+    /// The Date of answers made now.
+    pub(super) fn date(&self) -> HttpDate {
+        self.refresh_second();
+        self.second.get().2
+    }
+
+    fn refresh_second(&self) {
+        let (at, ms, _) = self.second.get();
+        let passed = self.core.now().saturating_duration_since(at).as_millis() as u64;
+        if ms % 1000 + passed >= 1000 {
+            self.second.set(this_second(self.core.now()));
+        }
+    }
+
+    /// Heads to parse into, reused between requests.
+    pub(super) fn take_scratch(&self) -> Box<Scratch> {
+        self.scratch.borrow_mut().pop().unwrap_or_default()
+    }
+
+    pub(super) fn keep_scratch(&self, scratch: Box<Scratch>) {
+        let mut kept = self.scratch.borrow_mut();
+        if kept.len() < limits::SCRATCH_POOL {
+            kept.push(scratch);
+        }
+    }
+
+    /// Looks after what no request looks after: kept connections, and figures that are copied for scrapes.
+    pub async fn housekeep(self: Rc<Edge>) {
+        let mut next_sweep = self.core.now();
+        loop {
+            self.core.sleep_until(self.core.now() + Duration::from_millis(limits::EXPORT_MS)).await;
+            let panics = self.core.panics();
+            self.metrics.panics.add(panics - self.metrics.panics.get());
+            self.metrics.ring.store(&self.core.stats());
+            if self.core.now() >= next_sweep {
+                next_sweep = self.core.now() + Duration::from_millis(limits::SWEEP_MS);
+                self.pool.sweep(self.core.now());
+            }
+        }
+    }
+}
+
+fn this_second(now: Instant) -> (Instant, u64, HttpDate) {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (now, since.as_millis() as u64, HttpDate::from_unix_seconds(since.as_secs()))
+}

@@ -1,0 +1,112 @@
+//! What can end a request early, by whose fault, and what the client is told of it.
+
+use super::relay::Broken;
+use crate::observe::Reason;
+use crate::proto::http1::HeadError;
+use crate::proto::problem::ProblemKind;
+use crate::runtime::Fault;
+
+/// A request's early end. Never tells a client what is behind the router.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure {
+    pub(super) reason: Reason,
+    /// What was wrong with the request's head, for the client to mend.
+    pub(super) head: Option<HeadError>,
+}
+
+impl From<Reason> for Failure {
+    fn from(reason: Reason) -> Failure {
+        Failure { reason, head: None }
+    }
+}
+
+impl Failure {
+    /// A request head that was refused.
+    pub(super) fn of_head(error: HeadError) -> Failure {
+        let reason = match error {
+            HeadError::TooLarge | HeadError::TooManyFields => Reason::HeadTooLarge,
+            HeadError::TargetTooLong => Reason::TargetTooLong,
+            HeadError::MethodNotAllowed => Reason::MethodNotAllowed,
+            HeadError::MethodUnknown | HeadError::CodingUnknown => Reason::NotImplemented,
+            HeadError::Version => Reason::VersionNotSupported,
+            HeadError::Control
+            | HeadError::RequestLine
+            | HeadError::StatusLine
+            | HeadError::Target
+            | HeadError::FieldLine
+            | HeadError::HostMissing
+            | HeadError::HostRepeated
+            | HeadError::HostMalformed
+            | HeadError::LengthMalformed
+            | HeadError::LengthRepeated
+            | HeadError::LengthWithCoding
+            | HeadError::CodingInHttp10
+            | HeadError::NameLookalike
+            | HeadError::Connection => Reason::MalformedRequest,
+        };
+        Failure { reason, head: Some(error) }
+    }
+
+    /// A request body that broke off between client and origin.
+    pub(super) fn of_upload(broken: Broken) -> Failure {
+        Failure::from(match broken {
+            Broken::Malformed => Reason::BodyMalformed,
+            Broken::Cut | Broken::From(Fault::Os(_)) => Reason::ClientGone,
+            Broken::From(Fault::TimedOut) => Reason::BodyStalled,
+            Broken::To(fault) => Self::of_origin(fault).reason,
+        })
+    }
+
+    /// A response body that broke off between origin and client.
+    pub(super) fn of_download(broken: Broken) -> Failure {
+        Failure::from(match broken {
+            Broken::Malformed => Reason::OriginMalformed,
+            Broken::Cut | Broken::From(Fault::Os(_)) => Reason::OriginBodyCut,
+            Broken::From(Fault::TimedOut) => Reason::OriginBodyStalled,
+            Broken::To(Fault::Os(_)) => Reason::ClientGone,
+            Broken::To(Fault::TimedOut) => Reason::BodyStalled,
+        })
+    }
+
+    /// The origin's stream broke before it answered.
+    pub(super) fn of_origin(fault: Fault) -> Failure {
+        Failure::from(match fault {
+            Fault::TimedOut => Reason::OriginTimeout,
+            Fault::Os(_) => Reason::OriginReset,
+        })
+    }
+
+    /// No connection to an endpoint came about.
+    pub(super) fn of_connect(fault: Fault) -> Failure {
+        Failure::from(match fault {
+            Fault::TimedOut => Reason::ConnectTimeout,
+            Fault::Os(libc::ECONNREFUSED) => Reason::ConnectRefused,
+            Fault::Os(_) => Reason::ConnectFailed,
+        })
+    }
+
+    /// What the client is answered; `None` if nobody is left to read it.
+    pub(super) fn problem(&self) -> Option<ProblemKind> {
+        Some(match self.reason {
+            Reason::ClientGone => return None,
+            Reason::MalformedRequest | Reason::BodyMalformed => ProblemKind::MalformedRequest,
+            Reason::HeadTooLarge => ProblemKind::HeadTooLarge,
+            Reason::TargetTooLong => ProblemKind::TargetTooLong,
+            Reason::MethodNotAllowed => ProblemKind::MethodNotAllowed,
+            Reason::NotImplemented => ProblemKind::NotImplemented,
+            Reason::VersionNotSupported => ProblemKind::VersionNotSupported,
+            Reason::RequestTimeout | Reason::BodyStalled => ProblemKind::RequestTimeout,
+            Reason::UnknownHost | Reason::Tombstoned => ProblemKind::UnknownHost,
+            Reason::NoHealthyEndpoints => ProblemKind::NoHealthyEndpoints,
+            Reason::ConnectRefused | Reason::ConnectFailed => ProblemKind::OriginUnreachable,
+            Reason::OriginReset
+            | Reason::OriginClosed
+            | Reason::OriginMalformed
+            | Reason::OriginBodyCut
+            | Reason::OriginBodyStalled => ProblemKind::BadOriginAnswer,
+            Reason::ConnectTimeout | Reason::OriginTimeout => ProblemKind::OriginTimeout,
+            Reason::Overloaded | Reason::Draining => ProblemKind::Overloaded,
+            Reason::Internal => ProblemKind::Internal,
+        })
+    }
+}

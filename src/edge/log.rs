@@ -1,0 +1,114 @@
+//! What is remembered of a request while it lasts, and told when it has ended: counters, and a line of the access log.
+
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use super::client::Client;
+use super::core::Edge;
+use super::request::{Identity, Scratch};
+use crate::observe::Reason;
+use crate::observe::access::{AccessRecord, should_log};
+
+/// One request's figures. Cells, since request and response body are on their way at the same time.
+pub(super) struct Record {
+    started: Instant,
+    status: Cell<u16>,
+    attempts: Cell<u8>,
+    endpoint: Cell<Option<SocketAddr>>,
+    pub(super) origin_wait: Cell<Duration>,
+    /// Octets of content from the client, and to it.
+    pub(super) content_in: Cell<u64>,
+    pub(super) content_out: Cell<u64>,
+    /// The end of the connection is the end of the response: if cut, it must end in a reset.
+    pub(super) until_close: Cell<bool>,
+}
+
+impl Record {
+    pub(super) fn new(started: Instant) -> Record {
+        Record {
+            started,
+            status: Cell::new(0),
+            attempts: Cell::new(0),
+            endpoint: Cell::new(None),
+            origin_wait: Cell::new(Duration::ZERO),
+            content_in: Cell::new(0),
+            content_out: Cell::new(0),
+            until_close: Cell::new(false),
+        }
+    }
+
+    /// Another attempt begins, at this endpoint.
+    pub(super) fn attempt(&self, endpoint: SocketAddr) {
+        self.attempts.set(self.attempts.get().saturating_add(1));
+        self.endpoint.set(Some(endpoint));
+    }
+
+    pub(super) fn attempts(&self) -> u8 {
+        self.attempts.get()
+    }
+
+    /// The client has got a final response's head.
+    pub(super) fn answered(&self, status: u16) {
+        self.status.set(status);
+    }
+
+    /// Whether a final response has begun.
+    pub(super) fn is_answered(&self) -> bool {
+        self.status.get() != 0
+    }
+}
+
+/// Counts a request that has ended, and logs it if it failed, was slow, or is in the sample.
+pub(super) fn finish(
+    edge: &Edge,
+    client: &Client,
+    scratch: &Scratch,
+    identity: &Identity,
+    record: &Record,
+    reason: Option<Reason>,
+) {
+    let (metrics, policy) = (&edge.metrics, &edge.settings.access_log);
+    let duration = edge.core.now().saturating_duration_since(record.started);
+    let origin = record.origin_wait.get().min(duration);
+    let status = record.status.get();
+    if status != 0 {
+        metrics.requests.of(status).inc();
+    }
+    if let Some(reason) = reason {
+        metrics.failed(reason);
+    }
+    metrics.duration.record(duration);
+    metrics.origin.record(origin);
+    metrics.overhead.record(duration - origin);
+    let (octets_in, octets_out) = (record.content_in.get(), record.content_out.get());
+    metrics.octets_from_clients.add(octets_in + scratch.octets.len() as u64);
+    metrics.octets_to_clients.add(octets_out);
+    let trace = identity.trace.current();
+    if !should_log(status, reason, duration, policy.slow, policy.success_sample, trace.trace_id()) {
+        return;
+    }
+    // A refused head names nothing that could be trusted.
+    let named = !scratch.octets.is_empty();
+    let text = |octets: &'static [u8]| octets;
+    edge.log.borrow_mut().write(&AccessRecord {
+        time_unix_ms: edge.unix_ms().saturating_sub(duration.as_millis() as u64),
+        request_id: &identity.request_id,
+        trace_id: trace.trace_id(),
+        span_id: trace.span_id(),
+        client: client.address(),
+        method: if named { scratch.head.method_text(&scratch.octets) } else { text(b"") },
+        host: if named { scratch.head.host() } else { text(b"") },
+        path: if named { scratch.head.path(&scratch.octets) } else { text(b"") },
+        status,
+        service: &scratch.service,
+        endpoint: record.endpoint.get(),
+        attempts: record.attempts.get(),
+        octets_in,
+        octets_out,
+        duration,
+        origin,
+        reason,
+        core: edge.core.index() as u16,
+    });
+}

@@ -1,0 +1,139 @@
+//! A request's path, a file per stage:
+//!
+//! ```text
+//!  accept ─▶ request ─▶ route ─▶ upstream/ ─────────────▶ reply ─▶ log
+//!  client     head      host      pool, connect, exchange   origin's or a problem document
+//!                       to                │
+//!                       endpoint          └─▶ relay (bodies, both ways)
+//! ```
+//!
+//! [`serve_connection`] is a client's connection, [`serve_request`] one request on it. What a core's requests share is in
+//! [`core`], what can end them in [`failure`].
+
+mod accept;
+mod client;
+mod core;
+mod failure;
+mod log;
+mod reader;
+mod relay;
+mod reply;
+mod request;
+mod route;
+mod upstream;
+
+use std::rc::Rc;
+
+pub use self::core::{Door, Edge, EdgeParts, Settings};
+use accept::InFlight;
+use client::Client;
+use failure::Failure;
+use log::Record;
+use request::{Identity, Scratch};
+
+use crate::limits;
+use crate::observe::Reason;
+use crate::runtime::{Listener, Stream};
+
+/// Where the load balancer in front asks whether the router is well (R-188).
+const HEALTH_PATH: &[u8] = b"/.well-known/gateway-health";
+
+/// Accepts and serves connections of one listener for as long as the listener lives.
+pub async fn run(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
+    accept::run(edge, listener, Rc::new(door)).await;
+}
+
+/// Serves requests on a connection until either side ends it.
+async fn serve_connection(edge: &Rc<Edge>, stream: Stream, door: Rc<Door>) {
+    let mut client = Client::new(stream, door);
+    // Boxed, so that an idle connection holds nothing of what a request needs.
+    while client.has_request(edge).await && Box::pin(serve_requests(edge, &mut client)).await {}
+}
+
+/// Serves what has come, pipelined requests in their order (RFC 9112, 9.3.2); true if the client may send more.
+async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
+    let mut scratch = edge.take_scratch();
+    let mut served = 0;
+    let goes_on = loop {
+        if !serve_request(edge, client, &mut scratch).await {
+            break false;
+        }
+        if client.reader.is_empty() {
+            break true;
+        }
+        served += 1;
+        if served % limits::REQUESTS_PER_TURN == 0 {
+            edge.core.yield_now().await;
+        }
+    };
+    scratch.clear();
+    edge.keep_scratch(scratch);
+    goes_on
+}
+
+/// One request, from its head to its line in the log; true if the connection may carry another.
+async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) -> bool {
+    scratch.clear();
+    let identity = match request::read(edge, client, scratch).await {
+        Ok(Some(identity)) => Ok(identity),
+        Ok(None) => return false,
+        Err(failure) => Err(failure),
+    };
+    let record = Record::new(edge.core.now());
+    let _in_flight = InFlight::new(edge);
+    let (identity, outcome) = match identity {
+        Ok(identity) => {
+            let outcome = answer(edge, client, scratch, &identity, &record).await;
+            (identity, outcome)
+        }
+        Err(failure) => (Identity::unknown(edge), Err(failure)),
+    };
+    let goes_on = match &outcome {
+        Ok(goes_on) => *goes_on,
+        Err(failure) => fail(edge, client, scratch, &identity, &record, failure),
+    };
+    log::finish(edge, client, scratch, &identity, &record, outcome.err().map(|failure| failure.reason));
+    if !goes_on {
+        reply::linger(client).await;
+    }
+    goes_on
+}
+
+/// Answers a well-formed request: the router's own paths itself, all others through their service.
+async fn answer(
+    edge: &Edge,
+    client: &mut Client,
+    scratch: &mut Scratch,
+    identity: &Identity,
+    record: &Record,
+) -> Result<bool, Failure> {
+    if scratch.head.path(&scratch.octets) == HEALTH_PATH {
+        return reply::health(edge, client, scratch, identity, record);
+    }
+    upstream::run(upstream::Exchange { edge, client, scratch, identity, record }).await
+}
+
+/// Tells the client what went wrong, if it can still be told; true if the connection may carry another request.
+fn fail(
+    edge: &Edge,
+    client: &mut Client,
+    scratch: &Scratch,
+    identity: &Identity,
+    record: &Record,
+    failure: &Failure,
+) -> bool {
+    if record.is_answered() {
+        // The response is cut. Without a length or chunks, only a reset tells it from one that is whole.
+        if record.until_close.get() {
+            client.stream.reset();
+        }
+        return false;
+    }
+    let framed = failure.head.is_none() && !scratch.octets.is_empty() && !scratch.has_body();
+    let goes_on =
+        framed && scratch.head.keep_alive() && !edge.is_draining() && failure.reason != Reason::ClientGone;
+    if let Some(status) = reply::problem(edge, client, scratch, identity, failure, goes_on) {
+        record.answered(status);
+    }
+    goes_on
+}

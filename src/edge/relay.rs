@@ -1,0 +1,112 @@
+//! Bodies, either way: read by their framing, written by the framing of the other side, never held whole.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use super::reader::Reader;
+use crate::limits;
+use crate::proto::http1::{BodyReader, BodyStep, Framing, LAST_CHUNK, write_chunk};
+use crate::runtime::{Fault, Stream};
+
+/// Who broke a body off, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// The sender's framing is wrong.
+    Malformed,
+    /// The sender closed before the end.
+    Cut,
+    /// The sender's stream broke.
+    From(Fault),
+    /// The recipient's stream broke.
+    To(Fault),
+}
+
+/// One body on its way.
+pub(super) struct Relay<'a> {
+    pub(super) from: (&'a mut Reader, &'a Stream),
+    pub(super) to: &'a Stream,
+    pub(super) framing: Framing,
+    /// Longest wait for the next octet, either side.
+    pub(super) progress: Duration,
+    /// Octets of content so far.
+    pub(super) content: &'a Cell<u64>,
+}
+
+impl Relay<'_> {
+    /// Sends `out`, which may hold a head already, and the body behind it. What came together goes out together.
+    pub(super) async fn run(mut self, body: &mut BodyReader, mut out: Vec<u8>) -> Result<(), Broken> {
+        loop {
+            match body.next(self.from.0.octets()).map_err(|_| Broken::Malformed)? {
+                BodyStep::Data(data) => {
+                    self.content.set(self.content.get() + data.len() as u64);
+                    out = self.pass_on(data, out).await?;
+                }
+                BodyStep::End { used } => {
+                    self.from.0.consume(used);
+                    return self.finish(out);
+                }
+                BodyStep::NeedMore => {
+                    let used = self.from.0.octets().len();
+                    self.from.0.consume(used);
+                    out = self.flush(out).await?;
+                    self.from.1.set_timeout(self.progress);
+                    if !self.from.0.more(self.from.1).await.map_err(Broken::From)? {
+                        body.close().map_err(|_| Broken::Cut)?;
+                        return self.finish(out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes one piece of content into `out`, or sends it from where it lies.
+    async fn pass_on(&mut self, data: std::ops::Range<usize>, mut out: Vec<u8>) -> Result<Vec<u8>, Broken> {
+        let end = data.end;
+        if self.framing == Framing::Chunked {
+            write_chunk(&mut out, &self.from.0.octets()[data]);
+        } else if out.is_empty()
+            && let Some(chunk) = self.from.0.take_whole(&data)
+        {
+            self.to.send_chunk(chunk);
+            self.room().await?;
+            return Ok(out);
+        } else {
+            out.extend_from_slice(&self.from.0.octets()[data]);
+        }
+        self.from.0.consume(end);
+        if out.len() < limits::HEAD_BUFFER_KEPT_OCTETS {
+            return Ok(out);
+        }
+        self.flush(out).await
+    }
+
+    /// Sends what is gathered and waits until the recipient has room for more.
+    async fn flush(&mut self, out: Vec<u8>) -> Result<Vec<u8>, Broken> {
+        if !out.is_empty() {
+            self.to.send(out);
+            self.room().await?;
+            return Ok(self.to.core().head_buffer());
+        }
+        Ok(out)
+    }
+
+    async fn room(&self) -> Result<(), Broken> {
+        if self.to.queued_octets() <= limits::SEND_QUEUE_OCTETS {
+            return Ok(());
+        }
+        self.to.set_timeout(self.progress);
+        self.to.sent(limits::SEND_QUEUE_OCTETS / 2).await.map_err(Broken::To)
+    }
+
+    fn finish(self, mut out: Vec<u8>) -> Result<(), Broken> {
+        if self.framing == Framing::Chunked {
+            out.extend_from_slice(LAST_CHUNK);
+        }
+        if out.is_empty() {
+            self.to.core().keep_head_buffer(out);
+        } else {
+            self.to.send(out);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! Answers to the client: the origin's, passed on, and the router's own.
+
+use std::time::Duration;
+
+use super::client::Client;
+use super::core::Edge;
+use super::failure::Failure;
+use super::log::Record;
+use super::reader::Reader;
+use super::relay::Relay;
+use super::request::{Identity, Scratch};
+use crate::limits;
+use crate::observe::Reason;
+use crate::proto::http1::{BodyReader, Framing, Method, ResponseEdits, Version, write_response_head};
+use crate::proto::problem::{Problem, Reply as ProblemReply};
+use crate::runtime::Stream;
+
+/// An origin's response on its way to the client.
+pub(super) struct Reply<'a> {
+    pub(super) edge: &'a Edge,
+    pub(super) client: &'a Stream,
+    pub(super) scratch: &'a Scratch,
+    pub(super) identity: &'a Identity,
+    pub(super) record: &'a Record,
+    pub(super) progress: Duration,
+}
+
+/// Which connections outlast the response.
+pub(super) struct Done {
+    pub(super) client_goes_on: bool,
+    pub(super) origin_goes_on: bool,
+}
+
+impl Reply<'_> {
+    /// Sends the head, the first `length` octets of `reader`, and the body behind it.
+    ///
+    /// # Errors
+    /// One side broke off. What the client has by then does not look complete.
+    pub(super) async fn pass_on(
+        &self,
+        reader: &mut Reader,
+        origin: &Stream,
+        length: usize,
+    ) -> Result<Done, Failure> {
+        let Reply { edge, scratch, .. } = self;
+        let response = &scratch.response;
+        let edits = ResponseEdits {
+            request_id: &self.identity.request_id,
+            date: &edge.date(),
+            client_version: scratch.head.version(),
+            keep_alive: scratch.head.keep_alive() && !edge.is_draining(),
+            upgrade: false,
+        };
+        let mut out = edge.core.head_buffer();
+        let delivery = write_response_head(&mut out, response, &reader.octets()[..length], &edits);
+        reader.consume(length);
+        self.record.answered(response.status());
+        self.record.until_close.set(delivery.framing == Framing::UntilClose);
+        let mut body = BodyReader::new(response.framing());
+        let relay = Relay {
+            from: (&mut *reader, origin),
+            to: self.client,
+            framing: delivery.framing,
+            progress: self.progress,
+            content: &self.record.content_out,
+        };
+        relay.run(&mut body, out).await.map_err(Failure::of_download)?;
+        Ok(Done {
+            client_goes_on: delivery.keep_alive,
+            origin_goes_on: response.keep_alive() && body.is_done(),
+        })
+    }
+}
+
+/// Passes an interim response on, to clients that know of them (RFC 9110, 15.2).
+pub(super) fn interim(edge: &Edge, client: &Stream, scratch: &Scratch, identity: &Identity, octets: &[u8]) {
+    if scratch.head.version() == Version::Http10 {
+        return;
+    }
+    let edits = ResponseEdits {
+        request_id: &identity.request_id,
+        date: &edge.date(),
+        client_version: Version::Http11,
+        keep_alive: true,
+        upgrade: false,
+    };
+    let mut out = edge.core.head_buffer();
+    write_response_head(&mut out, &scratch.response, octets, &edits);
+    client.send(out);
+}
+
+/// Answers with a problem document (RFC 9457, R-061). `goes_on` if the connection may be used after it.
+pub(super) fn problem(
+    edge: &Edge,
+    client: &Client,
+    scratch: &Scratch,
+    identity: &Identity,
+    failure: &Failure,
+    goes_on: bool,
+) -> Option<u16> {
+    let kind = failure.problem()?;
+    let detail = failure.head.map(|error| error.to_string()).unwrap_or_default();
+    let instance = if failure.head.is_some() { b"".as_slice() } else { scratch.head.path(&scratch.octets) };
+    let problem = Problem { kind, detail: &detail, instance, request_id: &identity.request_id };
+    let fields = if kind.status() == 503 { "Retry-After: 1\r\n" } else { "" };
+    let reply = ProblemReply {
+        date: &edge.date(),
+        keep_alive: goes_on,
+        head_only: failure.head.is_none() && scratch.head.method() == Method::Head,
+        fields,
+    };
+    let mut out = edge.core.head_buffer();
+    problem.write_response(&mut out, &reply);
+    client.stream.send(out);
+    Some(kind.status())
+}
+
+/// Answers a load balancer's question, whatever the host name: 200 while new requests are welcome, 503 while
+/// draining.
+///
+/// # Errors
+/// The peer is not internal: nothing is there for it.
+pub(super) fn health(
+    edge: &Edge,
+    client: &Client,
+    scratch: &Scratch,
+    identity: &Identity,
+    record: &Record,
+) -> Result<bool, Failure> {
+    if !client.is_internal() || scratch.has_body() {
+        return Err(Reason::UnknownHost.into());
+    }
+    if edge.is_draining() {
+        return Err(Reason::Draining.into());
+    }
+    let goes_on = scratch.head.keep_alive();
+    let mut out = edge.core.head_buffer();
+    out.extend_from_slice(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nX-Request-Id: ",
+    );
+    out.extend_from_slice(identity.request_id.as_octets());
+    out.extend_from_slice(b"\r\nDate: ");
+    out.extend_from_slice(edge.date().as_octets());
+    out.extend_from_slice(if goes_on { b"\r\n\r\n".as_slice() } else { b"\r\nConnection: close\r\n\r\n" });
+    if scratch.head.method() != Method::Head {
+        out.extend_from_slice(b"ok\n");
+    }
+    client.stream.send(out);
+    record.answered(200);
+    Ok(goes_on)
+}
+
+/// Lets the client read the last answer: FIN after it, then what still comes is read and dropped, within bounds. Closing at
+/// once would reset the connection, and the reset may overtake the answer (RFC 9112, 9.6).
+pub(super) async fn linger(client: &mut Client) {
+    client.stream.finish_sending();
+    client.stream.set_timeout(Duration::from_millis(limits::LINGER_MS));
+    let mut left = limits::LINGER_OCTETS;
+    loop {
+        let at_hand = client.reader.octets().len();
+        client.reader.consume(at_hand);
+        left = left.saturating_sub(at_hand);
+        if left == 0 || !matches!(client.reader.more(&client.stream).await, Ok(true)) {
+            return;
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! The request's head: read, settled, and kept for as long as the request lasts.
+
+use super::client::Client;
+use super::core::Edge;
+use super::failure::Failure;
+use crate::observe::Reason;
+use crate::proto::http1::{Framing, Known, Parsed, RequestHead, ResponseHead};
+use crate::proto::trace::{RequestId, TraceContext};
+use crate::runtime::Fault;
+
+/// What a request needs room for, reused from request to request.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) head: RequestHead,
+    /// What `head` was parsed from. Copied, so that a long request holds no receive buffer.
+    pub(super) octets: Vec<u8>,
+    pub(super) response: ResponseHead,
+    /// Id of the service that the host name belongs to.
+    pub(super) service: String,
+}
+
+/// Names of a request, made when its head is there.
+pub(super) struct Identity {
+    pub(super) request_id: RequestId,
+    pub(super) trace: TraceContext,
+}
+
+impl Identity {
+    /// For a request that cannot be asked for its trace.
+    pub(super) fn unknown(edge: &Edge) -> Identity {
+        let mut ids = edge.ids.borrow_mut();
+        Identity { request_id: ids.request_id(), trace: TraceContext::begin(None, false, &mut ids) }
+    }
+
+    fn of(edge: &Edge, scratch: &Scratch) -> Identity {
+        let field = scratch.head.fields().find(Known::Traceparent);
+        let inbound = field.map(|field| field.value(&scratch.octets));
+        let mut ids = edge.ids.borrow_mut();
+        Identity { request_id: ids.request_id(), trace: TraceContext::begin(inbound, false, &mut ids) }
+    }
+}
+
+/// Reads the next request's head into `scratch`; `None` if the client closed before its first octet.
+///
+/// # Errors
+/// The head is malformed, too large, too late, or cut short; nothing that follows on the connection can be trusted.
+pub(super) async fn read(
+    edge: &Edge,
+    client: &mut Client,
+    scratch: &mut Scratch,
+) -> Result<Option<Identity>, Failure> {
+    client.stream.set_timeout(edge.settings.timeouts.request_head);
+    scratch.head = RequestHead::new();
+    let length = loop {
+        let octets = client.reader.octets();
+        match scratch.head.parse(octets).map_err(Failure::of_head)? {
+            Parsed::Complete { len } => break len,
+            Parsed::Partial if octets.len() > edge.settings.limits.request_head_bytes => {
+                return Err(Reason::HeadTooLarge.into());
+            }
+            Parsed::Partial => {}
+        }
+        match client.reader.more(&client.stream).await {
+            Ok(true) => {}
+            Ok(false) if client.reader.is_empty() => return Ok(None),
+            Ok(false) | Err(Fault::Os(_)) => return Err(Reason::ClientGone.into()),
+            Err(Fault::TimedOut) if client.reader.is_empty() => return Ok(None),
+            Err(Fault::TimedOut) => return Err(Reason::RequestTimeout.into()),
+        }
+    };
+    let limits = &edge.settings.limits;
+    if length > limits.request_head_bytes || scratch.head.fields().as_slice().len() > limits.head_fields {
+        return Err(Reason::HeadTooLarge.into());
+    }
+    scratch.octets.clear();
+    scratch.octets.extend_from_slice(&client.reader.octets()[..length]);
+    client.reader.consume(length);
+    Ok(Some(Identity::of(edge, scratch)))
+}
+
+impl Scratch {
+    pub(super) fn has_body(&self) -> bool {
+        !matches!(self.head.framing(), Framing::None | Framing::Length(0))
+    }
+
+    /// Forgets the last request, so that nothing of it can show in the next.
+    pub(super) fn clear(&mut self) {
+        self.octets.clear();
+        self.service.clear();
+    }
+}

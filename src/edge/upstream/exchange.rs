@@ -1,0 +1,231 @@
+//! One request to the origin and its response back, with a second attempt where that can do no harm (design S6).
+
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use super::connect::{self, Origin};
+use crate::config::OriginTimeouts;
+use crate::edge::client::Client;
+use crate::edge::core::Edge;
+use crate::edge::failure::Failure;
+use crate::edge::log::Record;
+use crate::edge::reader::Reader;
+use crate::edge::relay::{Broken, Relay};
+use crate::edge::reply::{self, Done, Reply};
+use crate::edge::request::{Identity, Scratch};
+use crate::edge::route;
+use crate::observe::Reason;
+use crate::proto::http1::{BodyReader, Parsed, RequestEdits, ResponseHead, Scheme, write_request_head};
+use crate::runtime::{Fault, Stream};
+
+/// Everything one exchange works with.
+pub(in crate::edge) struct Exchange<'a> {
+    pub(in crate::edge) edge: &'a Edge,
+    pub(in crate::edge) client: &'a mut Client,
+    pub(in crate::edge) scratch: &'a mut Scratch,
+    pub(in crate::edge) identity: &'a Identity,
+    pub(in crate::edge) record: &'a Record,
+}
+
+/// Why an attempt ended, and whether another may be made.
+struct Ended {
+    failure: Failure,
+    /// Nothing of the request can have been acted on, or acting on it twice does no harm.
+    again: bool,
+}
+
+/// Sends the request to its service and passes the response on; true if the client's connection may go on.
+///
+/// # Errors
+/// What ended it early. `record.is_answered` tells whether the client has got a part of a response by then.
+pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Failure> {
+    let mut tried: Option<SocketAddr> = None;
+    loop {
+        let Exchange { edge, scratch, record, .. } = &mut exchange;
+        let address = route::find(edge, scratch.head.host(), tried, &mut scratch.service)?;
+        record.attempt(address);
+        if tried.is_some() {
+            edge.metrics.second_attempts.inc();
+        }
+        match exchange.attempt(address).await {
+            Ok(goes_on) => return Ok(goes_on),
+            Err(Ended { again: true, .. }) if tried.is_none() => tried = Some(address),
+            Err(Ended { failure, .. }) => return Err(failure),
+        }
+    }
+}
+
+impl Exchange<'_> {
+    async fn attempt(&mut self, address: SocketAddr) -> Result<bool, Ended> {
+        let timeouts = self.edge.origin_timeouts(&self.scratch.service);
+        let mut origin = connect::to(self.edge, address, timeouts.connect)
+            .await
+            .map_err(|failure| Ended { failure, again: true })?;
+        self.send_head(&origin);
+        let safe = origin.reused && !self.scratch.has_body() && self.scratch.head.method().is_idempotent();
+        let done = self.converse(&mut origin, timeouts).await.map_err(|failure| Ended {
+            again: safe
+                && !self.record.is_answered()
+                && matches!(failure.reason, Reason::OriginClosed | Reason::OriginReset),
+            failure,
+        })?;
+        if done.origin_goes_on {
+            origin.keep(self.edge, timeouts.upstream_idle);
+        }
+        Ok(done.client_goes_on)
+    }
+
+    fn send_head(&self, origin: &Origin) {
+        let mut address = AddressText::new();
+        let edits = RequestEdits {
+            request_id: &self.identity.request_id,
+            trace: &self.identity.trace,
+            attempt: self.record.attempts(),
+            client_address: address.write(self.client.address()),
+            scheme: Scheme::Http,
+            peer_is_trusted: self.client.is_trusted(),
+            upgrade: false,
+        };
+        let mut out = self.edge.core.head_buffer();
+        write_request_head(&mut out, &self.scratch.head, &self.scratch.octets, &edits);
+        self.edge.metrics.octets_to_origins.add(out.len() as u64);
+        origin.stream.send(out);
+    }
+
+    /// The request's body goes up while the response comes down: an origin may answer before it has read all.
+    async fn converse(&mut self, origin: &mut Origin, timeouts: OriginTimeouts) -> Result<Done, Failure> {
+        let Exchange { edge, client, scratch, identity, record } = self;
+        let (up, down) = (&origin.stream, &client.stream);
+        let has_body = scratch.has_body();
+        let framing = scratch.head.framing();
+        let upload = pin!(async {
+            if has_body {
+                let from = (&mut client.reader, down);
+                let relay = Relay {
+                    from,
+                    to: up,
+                    framing,
+                    progress: timeouts.body_progress,
+                    content: &record.content_in,
+                };
+                relay.run(&mut BodyReader::new(framing), edge.core.head_buffer()).await?;
+            }
+            up.set_timeout(timeouts.response_head);
+            Ok(())
+        });
+        let mut upload = Upload { body: upload, state: UploadState::Going };
+        let asked = edge.core.now();
+        let length = upload
+            .beside(read_head(edge, &mut origin.reader, (up, down), scratch, identity))
+            .await
+            .inspect(|_| record.origin_wait.set(edge.core.now() - asked))?;
+        let reply = Reply { edge, client: down, scratch, identity, record, progress: timeouts.body_progress };
+        let done = upload.beside(reply.pass_on(&mut origin.reader, up, length)).await?;
+        // What is left of a request's body would be taken for the next request.
+        let uploaded = matches!(upload.state, UploadState::Done);
+        Ok(Done {
+            client_goes_on: uploaded && done.client_goes_on,
+            origin_goes_on: uploaded && done.origin_goes_on,
+        })
+    }
+}
+
+/// Waits for the final response's head and returns its length; interim ones are passed on (RFC 9110, 15.2).
+async fn read_head(
+    edge: &Edge,
+    reader: &mut Reader,
+    (origin, client): (&Stream, &Stream),
+    scratch: &mut Scratch,
+    identity: &Identity,
+) -> Result<usize, Failure> {
+    scratch.response = ResponseHead::new();
+    loop {
+        if !reader.is_empty() {
+            let octets = reader.octets();
+            let malformed = |_| Failure::from(Reason::OriginMalformed);
+            match scratch.response.parse(octets, scratch.head.method()).map_err(malformed)? {
+                Parsed::Complete { len } if scratch.response.is_interim() => {
+                    reply::interim(edge, client, scratch, identity, &octets[..len]);
+                    reader.consume(len);
+                    continue;
+                }
+                // Nobody asked for another protocol: `Upgrade` does not pass.
+                Parsed::Complete { .. } if scratch.response.status() == 101 => {
+                    return Err(Reason::OriginMalformed.into());
+                }
+                Parsed::Complete { len } if len <= edge.settings.limits.response_head_bytes => {
+                    return Ok(len);
+                }
+                Parsed::Partial if octets.len() <= edge.settings.limits.response_head_bytes => {}
+                _ => return Err(Reason::OriginMalformed.into()),
+            }
+        }
+        let more = poll_fn(|cx| {
+            let more = reader.poll_more(origin, cx).map_err(Failure::of_origin);
+            match more {
+                Poll::Pending => client.poll_broken(cx).map(|_| Err(Reason::ClientGone.into())),
+                ready => ready,
+            }
+        });
+        if !more.await? {
+            let reason = if reader.is_empty() { Reason::OriginClosed } else { Reason::OriginMalformed };
+            return Err(reason.into());
+        }
+    }
+}
+
+/// A request's body on its way, polled beside whatever else goes on.
+struct Upload<'a, F> {
+    body: Pin<&'a mut F>,
+    state: UploadState,
+}
+
+enum UploadState {
+    Going,
+    Done,
+    /// The origin reads no further; it may still answer.
+    Refused,
+}
+
+impl<F: Future<Output = Result<(), Broken>>> Upload<'_, F> {
+    /// Runs `main` to its end and the upload as far as it gets meanwhile. A body that its sender breaks off ends both.
+    async fn beside<T>(&mut self, main: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let mut main = pin!(main);
+        poll_fn(|cx| {
+            if matches!(self.state, UploadState::Going)
+                && let Poll::Ready(ended) = self.body.as_mut().poll(cx)
+            {
+                match ended {
+                    Ok(()) => self.state = UploadState::Done,
+                    Err(Broken::To(Fault::Os(_))) => self.state = UploadState::Refused,
+                    Err(broken) => return Poll::Ready(Err(Failure::of_upload(broken))),
+                }
+            }
+            main.as_mut().poll(cx)
+        })
+        .await
+    }
+}
+
+/// Room for an address as text, without an allocation.
+struct AddressText {
+    text: [u8; 46],
+}
+
+impl AddressText {
+    fn new() -> AddressText {
+        AddressText { text: [0; 46] }
+    }
+
+    fn write(&mut self, address: std::net::IpAddr) -> &[u8] {
+        use std::io::Write;
+        let mut rest = &mut self.text[..];
+        // 46 octets hold any address, so this cannot fail.
+        let _ = write!(rest, "{address}");
+        let left = rest.len();
+        let length = self.text.len() - left;
+        &self.text[..length]
+    }
+}

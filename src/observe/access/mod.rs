@@ -1,0 +1,71 @@
+//! The access log: one JSON line per request, formatted by the core, written by a thread of its own.
+//!
+//! A core formats a record into its [`LogSink`], a ring of octets; if the record does not fit, it is dropped whole
+//! and counted. The [`LogWriter`] drains all rings. So a slow disk or a reader that went away costs log records
+//! and never a request.
+
+mod line;
+mod sink;
+mod writer;
+
+pub use sink::{LogSink, LogSource, ring};
+pub use writer::{LogError, LogStats, LogWriter};
+
+use super::reason::Reason;
+use crate::proto::trace::RequestId;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// What the log says of one request. Octets may be anything a client can send.
+#[derive(Debug, Clone, Copy)]
+pub struct AccessRecord<'a> {
+    /// When the request's first octet arrived, in milliseconds since 1970.
+    pub time_unix_ms: u64,
+    pub request_id: &'a RequestId,
+    pub trace_id: &'a str,
+    pub span_id: &'a str,
+    pub client: IpAddr,
+    pub method: &'a [u8],
+    pub host: &'a [u8],
+    /// Without the query, which may hold secrets.
+    pub path: &'a [u8],
+    pub status: u16,
+    /// Empty if no service was found.
+    pub service: &'a str,
+    /// Whom the last attempt went to.
+    pub endpoint: Option<SocketAddr>,
+    pub attempts: u8,
+    /// Octets received from the client for this request, head included.
+    pub octets_in: u64,
+    /// Octets sent to the client for it, head included.
+    pub octets_out: u64,
+    pub duration: Duration,
+    /// What of it was waiting for the origin.
+    pub origin: Duration,
+    pub reason: Option<Reason>,
+    pub core: u16,
+}
+
+/// Whether a request belongs in the log: every failure, every 5xx and everything slow, and of the rest the
+/// share `sample` (0.0 to 1.0). The latter hangs on the trace id alone, so that a trace is logged by all or by none.
+#[must_use]
+pub fn should_log(
+    status: u16,
+    reason: Option<Reason>,
+    duration: Duration,
+    slow: Duration,
+    sample: f64,
+    trace_id: &str,
+) -> bool {
+    reason.is_some() || status >= 500 || duration >= slow || share_of(trace_id) < sample
+}
+
+/// A number in [0, 1) that looks random and is the same on every router. Hashed (FNV-1a, then mixed), since clients
+/// choose trace ids and need not draw them evenly.
+fn share_of(trace_id: &str) -> f64 {
+    let fnv = trace_id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {
+        (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let mixed = (fnv ^ (fnv >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 11) as f64 / (1_u64 << 53) as f64
+}

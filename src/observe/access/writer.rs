@@ -1,0 +1,189 @@
+//! The log's thread: drains all cores' rings into one file.
+
+mod drain;
+
+use super::sink::LogSource;
+use crate::limits::{LOG_BUSY_MS, LOG_BUSY_OCTETS, LOG_IDLE_MS, LOG_RETRY_MS};
+use crate::observe::Counter;
+use crate::observe::process_log::{Level, event};
+use drain::Drain;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// The access log could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    #[error(
+        "cannot open the access log {path}: {source}; name a file that this user may append to, or `stdout`"
+    )]
+    Open { path: PathBuf, source: io::Error },
+    #[error("cannot write the access log to standard output: {source}; start with standard output open")]
+    Stdout { source: io::Error },
+    #[error("cannot start the access log's thread: {source}; raise the limit on threads (ulimit -u)")]
+    Thread { source: io::Error },
+}
+
+/// What the log's thread counts.
+#[derive(Debug, Default)]
+pub struct LogStats {
+    pub octets: Counter,
+    pub write_failures: Counter,
+}
+
+/// The running thread. Dropped without [`LogWriter::stop`], it goes on until the process ends.
+pub struct LogWriter {
+    stats: Arc<LogStats>,
+    stopping: Arc<AtomicBool>,
+    thread: Thread,
+    ended: Receiver<()>,
+}
+
+impl LogWriter {
+    /// Starts to write what the cores log to the file at `path`, or to standard output without one.
+    ///
+    /// The file is appended to. It may be renamed or removed at any time: within a second a new one is begun.
+    ///
+    /// # Errors
+    /// If the file cannot be opened or the thread not started.
+    pub fn start(path: Option<&Path>, sources: Vec<LogSource>) -> Result<Self, LogError> {
+        let target = Target::open(path)?;
+        let stats = Arc::new(LogStats::default());
+        let stopping = Arc::new(AtomicBool::new(false));
+        let (alive, ended) = sync_channel(0);
+        let work = Work {
+            drain: Drain::new(sources),
+            target,
+            stats: Arc::clone(&stats),
+            stopping: Arc::clone(&stopping),
+            _alive: alive,
+        };
+        let thread = thread::Builder::new()
+            .name("access-log".to_owned())
+            .spawn(move || work.run())
+            .map_err(|source| LogError::Thread { source })?
+            .thread()
+            .clone();
+        Ok(Self { stats, stopping, thread, ended })
+    }
+
+    #[must_use]
+    pub fn stats(&self) -> Arc<LogStats> {
+        Arc::clone(&self.stats)
+    }
+
+    /// Writes what is still in the rings and ends; call it when the cores have ended. Gives up after `within`, as
+    /// when the reader of a pipe has stopped reading. Returns whether the thread ended in time.
+    pub fn stop(self, within: Duration) -> bool {
+        self.stopping.store(true, Ordering::Release);
+        self.thread.unpark();
+        matches!(self.ended.recv_timeout(within), Err(RecvTimeoutError::Disconnected))
+    }
+}
+
+struct Work {
+    drain: Drain,
+    target: Target,
+    stats: Arc<LogStats>,
+    stopping: Arc<AtomicBool>,
+    /// Hangs up when the thread ends.
+    _alive: SyncSender<()>,
+}
+
+impl Work {
+    fn run(mut self) {
+        let mut failing = false;
+        loop {
+            // Read before draining, so that the last turn begins after the cores' last record.
+            let last = self.stopping.load(Ordering::Acquire);
+            let turn = self.drain.turn(&mut self.target.file);
+            self.stats.octets.add(turn.octets as u64);
+            if turn.error.is_some() {
+                self.stats.write_failures.inc();
+            }
+            tell_changes(&mut failing, turn.error.as_ref(), &self.target);
+            if last {
+                return;
+            }
+            thread::park_timeout(Duration::from_millis(match turn.error {
+                Some(_) => LOG_RETRY_MS,
+                None if turn.octets >= LOG_BUSY_OCTETS => LOG_BUSY_MS,
+                None => LOG_IDLE_MS,
+            }));
+            if self.drain.at_line_start() {
+                self.target.follow_rename();
+            }
+        }
+    }
+}
+
+fn tell_changes(failing: &mut bool, error: Option<&io::Error>, target: &Target) {
+    let file = || ("file.path", target.name().into());
+    match error {
+        Some(error) if !*failing => {
+            let message = "the access log cannot be written; records are dropped until it can be";
+            event(Level::Error, message, &[file(), ("error.message", error.to_string().into())]);
+        }
+        None if *failing => event(Level::Info, "the access log can be written again", &[file()]),
+        _ => {}
+    }
+    *failing = error.is_some();
+}
+
+/// Where the log goes.
+struct Target {
+    file: File,
+    /// `None` for standard output.
+    path: Option<PathBuf>,
+    looked: Instant,
+}
+
+impl Target {
+    fn open(path: Option<&Path>) -> Result<Self, LogError> {
+        let file = match path {
+            Some(path) => append(path).map_err(|source| LogError::Open { path: path.to_owned(), source })?,
+            None => io::stdout()
+                .as_fd()
+                .try_clone_to_owned()
+                .map(File::from)
+                .map_err(|source| LogError::Stdout { source })?,
+        };
+        Ok(Self { file, path: path.map(Path::to_owned), looked: Instant::now() })
+    }
+
+    fn name(&self) -> String {
+        self.path.as_deref().map_or_else(|| "stdout".to_owned(), |path| path.display().to_string())
+    }
+
+    /// Begins a new file if the one at the path is no longer the one being written. Until a new one can be opened,
+    /// the old one is written on.
+    fn follow_rename(&mut self) {
+        let Some(path) = self.path.as_deref() else { return };
+        if self.looked.elapsed() < Duration::from_millis(LOG_RETRY_MS) {
+            return;
+        }
+        self.looked = Instant::now();
+        let identity = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
+        let ours = self.file.metadata().ok();
+        let there = std::fs::metadata(path).ok();
+        if ours.as_ref().map(identity) != there.as_ref().map(identity)
+            && let Ok(file) = append(path)
+        {
+            self.file = file;
+        }
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! From the rings to a writer, without tearing a line.
+
+use crate::observe::access::sink::LogSource;
+use std::io::{self, ErrorKind, IoSlice, Write};
+
+/// The readers' ends of all rings, and where the last turn stopped.
+pub(super) struct Drain {
+    sources: Vec<LogSource>,
+    /// A source whose lines are partly written: it is to be finished before any other is touched.
+    torn: Option<Torn>,
+}
+
+#[derive(Clone, Copy)]
+struct Torn {
+    source: usize,
+    octets: usize,
+}
+
+/// What a turn did.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub(super) octets: usize,
+    /// Why it stopped early.
+    pub(super) error: Option<io::Error>,
+}
+
+impl Drain {
+    pub(super) fn new(sources: Vec<LogSource>) -> Self {
+        Self { sources, torn: None }
+    }
+
+    /// Whether the next octet to be written begins a line.
+    pub(super) fn at_line_start(&self) -> bool {
+        self.torn.is_none()
+    }
+
+    /// Writes what each ring holds now, one after another; what comes in meanwhile waits for the next turn, so that
+    /// a busy core cannot hold up the others. After an error the next turn goes on where this one stopped.
+    pub(super) fn turn(&mut self, out: &mut impl Write) -> Turn {
+        let mut turn = Turn { octets: 0, error: None };
+        if let Some(torn) = self.torn.take() {
+            self.write(torn, out, &mut turn);
+        }
+        for source in 0..self.sources.len() {
+            if turn.error.is_some() {
+                break;
+            }
+            // Producers publish whole lines, so what is there ends with one.
+            let octets = self.sources[source].0.slots();
+            self.write(Torn { source, octets }, out, &mut turn);
+        }
+        turn
+    }
+
+    /// Writes so many octets of a source; on an error the rest is remembered.
+    fn write(&mut self, Torn { source, octets }: Torn, out: &mut impl Write, turn: &mut Turn) {
+        let mut left = octets;
+        while left > 0 {
+            let Ok(chunk) = self.sources[source].0.read_chunk(left) else { return };
+            let (first, second) = chunk.as_slices();
+            match out.write_vectored(&[IoSlice::new(first), IoSlice::new(second)]) {
+                Ok(0) => turn.error = Some(ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    let written = written.min(left);
+                    chunk.commit(written);
+                    left -= written;
+                    turn.octets += written;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => turn.error = Some(error),
+            }
+            if turn.error.is_some() {
+                self.torn = (left < octets).then_some(Torn { source, octets: left });
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The admin listener: plain HTTP on loopback, on a thread of its own. Whatever happens here delays no request.
+
+mod connection;
+mod routes;
+
+use super::registry::{Exposition, Registry};
+use connection::Bounded;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    #[error(
+        "cannot listen on {address} for the admin listener: {source}; stop what uses it \
+         (ss -ltnp 'sport = :{port}') or give `admin.address` another port",
+        port = address.port()
+    )]
+    Bind { address: SocketAddr, source: io::Error },
+    #[error(
+        "cannot start the admin thread: {source}; raise the limits on threads and descriptors (ulimit -u, -n)"
+    )]
+    Thread { source: io::Error },
+}
+
+/// What the admin listener shows and does.
+pub struct Admin {
+    pub registry: Arc<Registry>,
+    /// Begins the drain; called for each POST /v1/drain, so it must bear being called again.
+    pub drain: Box<dyn Fn() + Send + Sync>,
+}
+
+/// A socket that listens and is not served yet: clients wait in the kernel's queue.
+#[derive(Debug)]
+pub struct AdminListener {
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+/// The running thread. Dropped without [`AdminThread::stop`], it ends by itself and nobody waits for it.
+pub struct AdminThread {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+/// Opens the socket, so that a taken address is known before anything else starts. Port 0 takes any free one.
+///
+/// # Errors
+/// If the address is taken, or is none of this machine.
+pub fn bind(address: SocketAddr) -> Result<AdminListener, AdminError> {
+    let open = || {
+        let socket = TcpListener::bind(address)?;
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
+        Ok(AdminListener { socket, address })
+    };
+    open().map_err(|source| AdminError::Bind { address, source })
+}
+
+impl AdminListener {
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Starts the thread that answers.
+    ///
+    /// # Errors
+    /// If the machine gives no thread or no descriptors for it.
+    pub fn serve(self, admin: Admin) -> Result<AdminThread, AdminError> {
+        let start = || {
+            let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+            let listener = {
+                let _context = runtime.enter();
+                Bounded::new(tokio::net::TcpListener::from_std(self.socket)?)
+            };
+            let router = routes::router(Shown {
+                exposition: Exposition::new(Arc::clone(&admin.registry)),
+                admin,
+                started: Instant::now(),
+            });
+            let (stop, stopped) = oneshot::channel();
+            let serve = move || {
+                runtime.spawn(async move { axum::serve(listener, router).await });
+                // Ends when it is sent something or its sender is dropped; what is open then is cut.
+                let _ = runtime.block_on(stopped);
+            };
+            let thread = thread::Builder::new().name("admin".to_owned()).spawn(serve)?;
+            Ok(AdminThread { address: self.address, stop, thread })
+        };
+        start().map_err(|source| AdminError::Thread { source })
+    }
+}
+
+impl AdminThread {
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Closes the socket and waits for the thread.
+    pub fn stop(self) {
+        drop(self.stop);
+        // It panicked if this fails, and the panic hook has said so.
+        let _ = self.thread.join();
+    }
+}
+
+/// What the routes answer from.
+struct Shown {
+    admin: Admin,
+    exposition: Exposition,
+    started: Instant,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! What the admin listener answers.
+
+use super::Shown;
+use crate::observe::registry::CONTENT_TYPE;
+use axum::Router;
+use axum::extract::State;
+use axum::http::header::{CONNECTION, CONTENT_TYPE as CONTENT_TYPE_FIELD, HeaderValue, ORIGIN};
+use axum::http::{HeaderMap, StatusCode};
+use axum::middleware::map_response;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+pub(super) fn router(shown: Shown) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(|| async { "alive\n" }))
+        .route("/readyz", get(ready))
+        .route("/v1/state", get(state))
+        .route("/v1/drain", post(drain))
+        .with_state(Arc::new(shown))
+        .layer(map_response(close))
+}
+
+async fn metrics(State(shown): State<Arc<Shown>>) -> Response {
+    match shown.exposition.render() {
+        Ok(text) => ([(CONTENT_TYPE_FIELD, CONTENT_TYPE)], text).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+async fn ready(State(shown): State<Arc<Shown>>) -> Response {
+    let reasons = shown.admin.registry.readiness.reasons();
+    let status = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let reasons: Vec<Value> = reasons.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect();
+    json_answer(status, &json!({ "ready": reasons.is_empty(), "reasons": reasons }))
+}
+
+async fn state(State(shown): State<Arc<Shown>>) -> Response {
+    let registry = &shown.admin.registry;
+    let cores: Vec<Value> = registry
+        .cores
+        .iter()
+        .enumerate()
+        .map(|(at, core)| {
+            json!({
+                "core": at,
+                "connections_open": core.connections_open.get(),
+                "requests_in_flight": core.requests_in_flight.get(),
+                "upstream_idle": core.upstream_idle.get(),
+            })
+        })
+        .collect();
+    let table = (registry.table)().map(|table| json!({ "hosts": table.hosts, "digest": table.digest }));
+    let node = &registry.node;
+    let state = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "node": { "id": node.id, "region": node.region, "pop": node.pop },
+        "uptime_seconds": shown.started.elapsed().as_secs(),
+        "draining": registry.readiness.is_draining(),
+        "base": table,
+        "cores": cores,
+    });
+    json_answer(StatusCode::OK, &state)
+}
+
+/// Refuses requests that a web page makes (only those carry Origin): a page from anywhere could otherwise post to
+/// its reader's loopback.
+async fn drain(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response {
+    if fields.contains_key(ORIGIN) {
+        let why = json!({ "error": "requests from web pages are refused; use curl -X POST" });
+        return json_answer(StatusCode::FORBIDDEN, &why);
+    }
+    (shown.admin.drain)();
+    json_answer(StatusCode::ACCEPTED, &json!({ "draining": true }))
+}
+
+/// One request a connection: requests are few here, and an idle connection would only take a place.
+async fn close(mut response: Response) -> Response {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn json_answer(status: StatusCode, value: &Value) -> Response {
+    (status, [(CONTENT_TYPE_FIELD, "application/json")], format!("{value}\n")).into_response()
+}

@@ -1,0 +1,220 @@
+//! Everything that one core counts.
+
+use super::cell::{Counter, Gauge};
+use super::histogram::Histogram;
+use super::reason::Reason;
+use crate::runtime::RingStats;
+use std::time::Duration;
+
+/// One number of one core as it is exported.
+pub(super) struct Scalar {
+    /// Without the prefix `ringway_` and, for a count, the suffix `_total`.
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) value: Value,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    Count(u64),
+    Level(u64),
+}
+
+impl Counter {
+    fn value(&self) -> Value {
+        Value::Count(self.get())
+    }
+}
+
+impl Gauge {
+    fn value(&self) -> Value {
+        Value::Level(self.get())
+    }
+}
+
+/// A struct of counters and gauges whose fields' names and comments are the exported names and help texts, so that
+/// no number can be counted and then forgotten by the exporter.
+macro_rules! scalars {
+    (
+        $(#[$meta:meta])*
+        pub struct $struct:ident, prefix $prefix:literal {
+            $(#[doc = $help:literal] $field:ident: $kind:ident,)*
+        }
+        with { $($(#[$other_meta:meta])* $other:ident: $other_type:ty,)* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug)]
+        pub struct $struct {
+            $(#[doc = $help] pub $field: $kind,)*
+            $($(#[$other_meta])* pub $other: $other_type,)*
+        }
+
+        impl Default for $struct {
+            fn default() -> Self {
+                Self {
+                    $($field: $kind::default(),)*
+                    $($other: <$other_type>::default(),)*
+                }
+            }
+        }
+
+        impl $struct {
+            pub(super) fn scalars(&self) -> Vec<Scalar> {
+                vec![$(Scalar {
+                    name: concat!($prefix, stringify!($field)),
+                    help: $help.trim_ascii(),
+                    value: self.$field.value(),
+                }),*]
+            }
+        }
+    };
+}
+
+scalars! {
+    /// What one core counts. One `Arc` per core: the core writes, any thread reads. Aligned so that no two cores
+    /// share a cache line, nor the pair of lines that the prefetcher fetches together.
+    #[repr(align(128))]
+    pub struct CoreMetrics, prefix "" {
+        /// Clients' connections accepted.
+        connections_accepted: Counter,
+        /// Clients' connections open.
+        connections_open: Gauge,
+        /// Requests begun and not yet answered whole.
+        requests_in_flight: Gauge,
+        /// Connections to endpoints begun.
+        upstream_connects: Counter,
+        /// Connections to endpoints that did not come about.
+        upstream_connect_failures: Counter,
+        /// Requests sent on a kept connection.
+        upstream_reused: Counter,
+        /// Kept connections found closed by the endpoint when they were wanted.
+        upstream_stale: Counter,
+        /// Requests tried a second time.
+        second_attempts: Counter,
+        /// Connections to endpoints kept for reuse.
+        upstream_idle: Gauge,
+        /// Octets received from clients.
+        octets_from_clients: Counter,
+        /// Octets sent to clients.
+        octets_to_clients: Counter,
+        /// Octets received from endpoints.
+        octets_from_origins: Counter,
+        /// Octets sent to endpoints.
+        octets_to_origins: Counter,
+        /// Access log records dropped because the log thread could not keep up.
+        log_dropped: Counter,
+        /// Tasks that panicked; each ended its own connection alone.
+        panics: Counter,
+        /// Clients' connections closed for having been idle too long.
+        idle_timeouts: Counter,
+        /// Clients' connections closed or told to close by a drain.
+        drains: Counter,
+        /// Host names looked up and not found.
+        table_lookups_missed: Counter,
+        /// Connections to endpoints closed rather than kept, because the pool was full.
+        pool_full: Counter,
+    }
+    with {
+        /// Answers by class of their status.
+        requests: ByClass,
+        /// Failures by reason, in the order of `Reason::ALL`.
+        failures: Failures,
+        /// What the socket ring counts.
+        ring: RingCounters,
+        /// From a request's first octet to its answer's last, as seen here.
+        duration: Histogram,
+        /// What of it was waiting for the origin.
+        origin: Histogram,
+        /// The rest: what ringway added.
+        overhead: Histogram,
+    }
+}
+
+type Failures = [Counter; Reason::COUNT];
+
+impl CoreMetrics {
+    #[inline]
+    pub fn failed(&self, reason: Reason) {
+        self.failures[reason as usize].inc();
+    }
+
+    /// Counts an answer and its times; `origin` is what of `duration` was waiting for the origin.
+    #[inline]
+    pub fn answered(&self, status: u16, duration: Duration, origin: Duration) {
+        self.requests.of(status).inc();
+        self.duration.record(duration);
+        self.origin.record(origin);
+        self.overhead.record(duration.saturating_sub(origin));
+    }
+}
+
+/// Answers by class of their status code: 1xx to 5xx.
+#[derive(Debug, Default)]
+pub struct ByClass([Counter; 5]);
+
+impl ByClass {
+    pub(super) const NAMES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+    /// The counter of a status code's class; codes out of range count as 5xx (RFC 9110, 15).
+    #[inline]
+    #[must_use]
+    pub fn of(&self, status: u16) -> &Counter {
+        let class = usize::from(status / 100).wrapping_sub(1);
+        self.0.get(class).unwrap_or(&self.0[4])
+    }
+
+    pub(super) fn counts(&self) -> [u64; 5] {
+        std::array::from_fn(|class| self.0[class].get())
+    }
+}
+
+/// The counters of [`RingStats`], published by the core for other threads to read.
+macro_rules! ring_counters {
+    ($(#[doc = $help:literal] $field:ident: $kind:ident,)*) => {
+        scalars! {
+            /// What a core's socket ring counts: a copy of its [`RingStats`] that other threads may read.
+            pub struct RingCounters, prefix "ring_" {
+                $(#[doc = $help] $field: $kind,)*
+            }
+            with {}
+        }
+
+        impl RingCounters {
+            /// Publishes what the ring has counted so far. Meant for once a tick or so, not for every request.
+            pub fn store(&self, stats: &RingStats) {
+                $(self.$field.set(stats.$field);)*
+            }
+        }
+    };
+}
+
+ring_counters! {
+    /// Calls of io_uring_enter.
+    enters: Counter,
+    /// Completions taken from the ring.
+    completions: Counter,
+    /// Descriptors accepted.
+    accepted: Counter,
+    /// Pauses of accepting, for want of descriptors or at the limit of connections.
+    accept_pauses: Counter,
+    /// Receives that found no buffer and waited.
+    recv_starved: Counter,
+    /// Receives held back because the reader was slow.
+    recv_held_back: Counter,
+    /// Sends submitted.
+    sends: Counter,
+    /// Sends of which the kernel took only a part.
+    sends_short: Counter,
+    /// Timers that ran out.
+    timeouts: Counter,
+    /// Connections reset because what was queued could not be sent in time.
+    finish_timeouts: Counter,
+    /// Times that the completion queue overflowed.
+    overflows: Counter,
+    /// Completions for a connection that was already gone.
+    stale_completions: Counter,
+    /// Descriptors in use.
+    open: Gauge,
+    /// Receive buffers in the hands of connections.
+    buffers_out: Gauge,
+}

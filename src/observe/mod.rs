@@ -1,0 +1,26 @@
+//! What the router tells of itself. Recorded on-core without locks or system calls, exported off-core.
+//!
+//! A core owns one [`CoreMetrics`] and one [`access::LogSink`]. The [`admin`] thread reads the former when it is
+//! scraped ([`Registry`]); the log's thread drains the latter ([`access::LogWriter`]). What the process itself has
+//! to say goes to stderr, as JSON lines too ([`process_log`]).
+
+pub mod access;
+pub mod admin;
+mod cell;
+mod histogram;
+mod metrics;
+mod process;
+pub mod process_log;
+mod readiness;
+mod reason;
+#[cfg(test)]
+mod reference;
+mod registry;
+mod timestamp;
+
+pub use cell::{Counter, Gauge};
+pub use histogram::Histogram;
+pub use metrics::{ByClass, CoreMetrics, RingCounters};
+pub use readiness::Readiness;
+pub use reason::{Fault, Reason};
+pub use registry::{NodeLabels, Registry, TableFigures};

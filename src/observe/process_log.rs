@@ -1,0 +1,112 @@
+//! The process's own events, as JSON lines on stderr.
+//!
+//! Rare and synchronous: a core writes one only when a task of its own panicked.
+
+use super::timestamp::Clock;
+use serde_json::Value;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::panic::PanicHookInfo;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    Info,
+    Warn,
+    Error,
+}
+
+impl Level {
+    fn as_str(self) -> &'static str {
+        match self {
+            Level::Info => "info",
+            Level::Warn => "warn",
+            Level::Error => "error",
+        }
+    }
+}
+
+/// Writes one event. Field names are those of the Elastic Common Schema where it has one, `ringway.…` otherwise.
+/// If stderr takes nothing there is nobody to tell, and the event is lost.
+pub fn event(level: Level, message: &str, fields: &[(&str, Value)]) {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+    // In one piece, so that lines of two threads do not mix.
+    let _ = std::io::stderr().lock().write_all(line(unix_ms, level, message, fields).as_bytes());
+}
+
+fn line(unix_ms: u64, level: Level, message: &str, fields: &[(&str, Value)]) -> String {
+    let mut line = format!(
+        r#"{{"@timestamp":"{}","log.level":"{}","event.dataset":"ringway.process","service.version":"{}","message":{}"#,
+        Clock::new().format(unix_ms),
+        level.as_str(),
+        env!("CARGO_PKG_VERSION"),
+        Value::from(message),
+    );
+    for (name, value) in fields {
+        let _ = write!(line, ",{}:{value}", Value::from(*name));
+    }
+    line.push_str("}\n");
+    line
+}
+
+/// From now on a panic is logged as an event, with its thread and place, and with a backtrace if `RUST_BACKTRACE`
+/// asks for one.
+pub fn install_panic_hook() {
+    std::panic::set_hook(Box::new(|panic| {
+        let backtrace = Backtrace::capture();
+        let thread = std::thread::current();
+        event(Level::Error, "panic", &panic_fields(panic, thread.name(), &backtrace));
+    }));
+}
+
+fn panic_fields(
+    panic: &PanicHookInfo<'_>,
+    thread: Option<&str>,
+    backtrace: &Backtrace,
+) -> Vec<(&'static str, Value)> {
+    let mut fields = vec![
+        ("error.message", panic.payload_as_str().unwrap_or("(not text)").into()),
+        ("process.thread.name", thread.unwrap_or("(unnamed)").into()),
+    ];
+    if let Some(place) = panic.location() {
+        fields.push(("log.origin.file.name", place.file().into()));
+        fields.push(("log.origin.file.line", place.line().into()));
+    }
+    if backtrace.status() == BacktraceStatus::Captured {
+        fields.push(("error.stack_trace", backtrace.to_string().into()));
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+    use super::{Level, line};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn an_event_has_its_fields_in_order() {
+        let fields = [("ringway.address", "127.0.0.1:80".into()), ("ringway.cores", 2.into())];
+        let expected = format!(
+            "{{\"@timestamp\":\"1994-11-06T08:49:37.000Z\",\"log.level\":\"warn\",\"event.dataset\":\"ringway.process\",\
+             \"service.version\":\"{}\",\"message\":\"say \\\"hi\\\"\",\"ringway.address\":\"127.0.0.1:80\",\"ringway.cores\":2}}\n",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert_eq!(line(784_111_777_000, Level::Warn, "say \"hi\"", &fields), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_stays_on_its_line_and_reads_back(message in ".*", name in ".*", value in "(?s).*") {
+            prop_assume!(!["@timestamp", "log.level", "event.dataset", "service.version", "message"].contains(&&*name));
+            let line = line(0, Level::Error, &message, &[(&name, value.clone().into())]);
+            prop_assert_eq!(line.find('\n'), Some(line.len() - 1));
+            let read: Value = serde_json::from_str(&line).unwrap();
+            prop_assert_eq!(&read["message"], &json!(message));
+            prop_assert_eq!(&read[&name], &json!(value));
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The exposition: what `/metrics` says, read from the cores' counters when it is asked for.
+//!
+//! A family without labels of its own is exported per core (label `core`), so that a skew can be seen. One with
+//! labels, and the histograms, are summed over the cores, to keep the number of series small.
+
+use super::access::LogStats;
+use super::histogram::{self, Reading};
+use super::metrics::{ByClass, CoreMetrics, Scalar, Value};
+use super::process::ProcessFigures;
+use super::readiness::Readiness;
+use super::reason::Reason;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, NoLabelSet, text,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Unit;
+use std::fmt;
+use std::sync::Arc;
+
+/// Where this process stands.
+#[derive(Debug, Clone)]
+pub struct NodeLabels {
+    pub id: String,
+    pub region: String,
+    pub pop: String,
+}
+
+/// What the route table holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableFigures {
+    /// Host names of the base.
+    pub hosts: u64,
+    /// The base's digest, hexadecimal.
+    pub digest: String,
+}
+
+/// Everything that is exported, and what it is read from.
+pub struct Registry {
+    pub cores: Vec<Arc<CoreMetrics>>,
+    pub log: Arc<LogStats>,
+    pub readiness: Arc<Readiness>,
+    pub node: NodeLabels,
+    /// Asked at each scrape; `None` while there is no table.
+    pub table: Box<dyn Fn() -> Option<TableFigures> + Send + Sync>,
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Registry of {} cores", self.cores.len())
+    }
+}
+
+/// The media type of the text that [`Exposition::render`] makes.
+pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// A registry with the encoder around it.
+pub(super) struct Exposition(prometheus_client::registry::Registry);
+
+impl Exposition {
+    pub(super) fn new(registry: Arc<Registry>) -> Self {
+        let mut inner = prometheus_client::registry::Registry::default();
+        inner.register_collector(Box::new(registry));
+        Self(inner)
+    }
+
+    /// OpenMetrics text of how things stand now.
+    pub(super) fn render(&self) -> Result<String, fmt::Error> {
+        let mut out = String::with_capacity(64 << 10);
+        text::encode(&mut out, &self.0)?;
+        Ok(out)
+    }
+}
+
+impl Collector for Registry {
+    fn encode(&self, mut out: DescriptorEncoder<'_>) -> fmt::Result {
+        let out = &mut out;
+        self.requests(out)?;
+        self.failures(out)?;
+        self.durations(out)?;
+        self.scalars(out, CoreMetrics::scalars)?;
+        self.scalars(out, |core| core.ring.scalars())?;
+        self.log(out)?;
+        self.state(out)?;
+        self.infos(out)?;
+        process(out)
+    }
+}
+
+impl Registry {
+    fn requests(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Answers, by class of their status.";
+        let mut family = out.encode_descriptor("ringway_requests", help, None, MetricType::Counter)?;
+        for (class, name) in ByClass::NAMES.iter().enumerate() {
+            let sum: u64 = self.cores.iter().map(|core| core.requests.counts()[class]).sum();
+            count(&mut family, &[("class", *name)], sum)?;
+        }
+        Ok(())
+    }
+
+    fn failures(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Requests that failed, by reason and by whose fault it was.";
+        let mut family = out.encode_descriptor("ringway_failures", help, None, MetricType::Counter)?;
+        for (at, reason) in Reason::ALL.iter().enumerate() {
+            let sum: u64 = self.cores.iter().map(|core| core.failures[at].get()).sum();
+            count(&mut family, &[("reason", reason.as_str()), ("fault", reason.fault().as_str())], sum)?;
+        }
+        Ok(())
+    }
+
+    fn durations(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let sum = |pick: fn(&CoreMetrics) -> &histogram::Histogram| {
+            self.cores.iter().fold(Reading::nothing(), |sum, core| sum.plus(&pick(core).read()))
+        };
+        let whole = "From a request's first octet to its answer's last, as seen here.";
+        durations(out, "ringway_request_duration", whole, &sum(|core| &core.duration))?;
+        let origin = "What of a request's duration was waiting for the origin.";
+        durations(out, "ringway_origin_duration", origin, &sum(|core| &core.origin))?;
+        let overhead = "What of a request's duration was not waiting for the origin.";
+        durations(out, "ringway_overhead_duration", overhead, &sum(|core| &core.overhead))
+    }
+
+    /// One family per number of a core, one series per core.
+    fn scalars(&self, out: &mut DescriptorEncoder<'_>, read: fn(&CoreMetrics) -> Vec<Scalar>) -> fmt::Result {
+        let cores: Vec<Vec<Scalar>> = self.cores.iter().map(|core| read(core)).collect();
+        let Some(first) = cores.first() else { return Ok(()) };
+        for (at, scalar) in first.iter().enumerate() {
+            let name = format!("ringway_{}", scalar.name);
+            let kind = match scalar.value {
+                Value::Count(_) => MetricType::Counter,
+                Value::Level(_) => MetricType::Gauge,
+            };
+            let mut family = out.encode_descriptor(&name, scalar.help, None, kind)?;
+            for (core, scalars) in cores.iter().enumerate() {
+                match scalars[at].value {
+                    Value::Count(total) => count(&mut family, &[("core", core)], total)?,
+                    Value::Level(level) => gauge(&mut family, &[("core", core)], level)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn log(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let (octets, failures) = (self.log.octets.get(), self.log.write_failures.get());
+        let help = "Octets written to the access log.";
+        single_count(out, "ringway_log_octets", help, octets)?;
+        let help =
+            "Writes to the access log that failed; what they held is tried again, what comes in is dropped.";
+        single_count(out, "ringway_log_write_failures", help, failures)
+    }
+
+    fn state(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "1 if this router should be sent traffic, as /readyz says.";
+        single_gauge(out, "ringway_ready", help, None, u64::from(self.readiness.is_ready()))?;
+        let hosts = (self.table)().map_or(0, |table| table.hosts);
+        single_gauge(
+            out,
+            "ringway_table_base_hosts",
+            "Host names in the base of the route table.",
+            None,
+            hosts,
+        )
+    }
+
+    fn infos(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let labels = [("version", env!("CARGO_PKG_VERSION")), ("target", std::env::consts::ARCH)];
+        out.encode_descriptor("ringway_build", "What is running.", None, MetricType::Info)?
+            .encode_info(&labels)?;
+        let node = [("id", &*self.node.id), ("region", &*self.node.region), ("pop", &*self.node.pop)];
+        out.encode_descriptor("ringway_node", "Where it runs.", None, MetricType::Info)?.encode_info(&node)
+    }
+}
+
+impl Reading {
+    fn plus(mut self, other: &Reading) -> Self {
+        self.add(other);
+        self
+    }
+}
+
+fn durations(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, reading: &Reading) -> fmt::Result {
+    let ends = (0..).map(|at| histogram::end_us(at).map_or(f64::INFINITY, |us| us as f64 / 1e6));
+    let buckets: Vec<(f64, u64)> = ends.zip(reading.counts).collect();
+    // From the same reading, so that it agrees with the last bucket.
+    let total = reading.counts.iter().sum();
+    out.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?
+        .encode_histogram::<NoLabelSet>(reading.sum_ns as f64 / 1e9, total, &buckets, None)
+}
+
+/// What the kernel says of the process; figures that cannot be read are left out.
+fn process(out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    let figures = ProcessFigures::read();
+    if let Some(seconds) = figures.cpu_seconds {
+        let help = "CPU time of the process, user and system.";
+        out.encode_descriptor("process_cpu", help, Some(&Unit::Seconds), MetricType::Counter)?
+            .encode_counter::<NoLabelSet, f64, f64>(&seconds, None)?;
+    }
+    if let Some(octets) = figures.resident_octets {
+        let help = "Memory of the process that is resident, pages of mapped files included.";
+        single_gauge(out, "process_resident_memory", help, Some(&Unit::Bytes), octets)?;
+    }
+    if let Some(count) = figures.open_fds {
+        single_gauge(out, "process_open_fds", "Descriptors open.", None, count)?;
+    }
+    if let Some(count) = figures.max_fds {
+        single_gauge(out, "process_max_fds", "Descriptors that may be open.", None, count)?;
+    }
+    if let Some(seconds) = figures.start_seconds {
+        let help = "When the process started, since 1970.";
+        single_gauge(out, "process_start_time", help, Some(&Unit::Seconds), seconds)?;
+    }
+    Ok(())
+}
+
+fn count(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet, total: u64) -> fmt::Result {
+    family.encode_family(labels)?.encode_counter::<NoLabelSet, u64, u64>(&total, None)
+}
+
+fn gauge(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet, level: u64) -> fmt::Result {
+    family.encode_family(labels)?.encode_gauge(&level)
+}
+
+fn single_count(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, total: u64) -> fmt::Result {
+    out.encode_descriptor(name, help, None, MetricType::Counter)?
+        .encode_counter::<NoLabelSet, u64, u64>(&total, None)
+}
+
+fn single_gauge(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    unit: Option<&Unit>,
+    level: impl EncodeGaugeValue,
+) -> fmt::Result {
+    out.encode_descriptor(name, help, unit, MetricType::Gauge)?.encode_gauge(&level)
+}

@@ -1,0 +1,5 @@
+//! One of many: which endpoint a request goes to. Pure: loads and chance come from the caller.
+
+mod two_choices;
+
+pub use two_choices::two_choices;

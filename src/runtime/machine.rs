@@ -1,0 +1,142 @@
+//! What the machine can do, found out by trying, and what mends it where it cannot.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use super::ring::kernel::{Kernel, Kind, Op, Token, Wait};
+use super::ring::uring::Uring;
+use crate::limits;
+
+/// Something that the machine lacks, and the command that mends it.
+#[derive(Debug, thiserror::Error)]
+#[error("{lacks}; {mend}")]
+pub struct Lacking {
+    pub lacks: String,
+    pub mend: String,
+}
+
+fn lacking(lacks: impl Into<String>, mend: impl Into<String>) -> Lacking {
+    Lacking { lacks: lacks.into(), mend: mend.into() }
+}
+
+/// Tries the socket ring once, with everything that a core needs of it.
+///
+/// # Errors
+/// [`Lacking`] with the cause as far as the kernel tells it.
+pub fn probe() -> Result<(), Lacking> {
+    let mut ring = Uring::new().map_err(|e| ring_refused(&e))?;
+    let received = multishot_receive(&mut ring).map_err(|e| ring_refused(&e))?;
+    if received {
+        return Ok(());
+    }
+    Err(lacking(
+        format!("the kernel ({}) has no multishot receive into provided buffers", release()),
+        "boot Linux 6.1 or newer (Debian 12: apt-get install linux-image-amd64, then reboot)",
+    ))
+}
+
+/// Receives an octet through a multishot receive that goes on; false if the kernel does not know it.
+fn multishot_receive(ring: &mut Uring) -> io::Result<bool> {
+    let (ours, peer) = UnixStream::pair()?;
+    let mut buffer = vec![0u8; limits::RECV_BUFFER_OCTETS];
+    let token = |kind| Token { kind, slot: 0, generation: 0 };
+    ring.provide(0, buffer.as_mut_ptr(), limits::RECV_BUFFER_OCTETS as u32);
+    ring.push(Op::Recv { fd: ours.as_raw_fd(), multishot: true }, token(Kind::Recv));
+    io::Write::write_all(&mut &peer, b"x")?;
+    let mut answer = None;
+    let deadline = Instant::now() + Duration::from_secs(1);
+    while answer.is_none() && Instant::now() < deadline {
+        ring.enter(Wait::Until(deadline))?;
+        answer = ring.completion();
+    }
+    let works = answer.is_some_and(|c| c.result == 1 && c.more && c.buffer == Some(0));
+    // The receive must be over before its buffer goes.
+    drop(peer);
+    ring.push(Op::CancelAll { fd: ours.as_raw_fd() }, token(Kind::Cancel));
+    let mut over = !works;
+    while !over && Instant::now() < deadline {
+        ring.enter(Wait::Until(deadline))?;
+        while let Some(completion) = ring.completion() {
+            over |= Token::from_bits(completion.token) == Some(token(Kind::Recv)) && !completion.more;
+        }
+    }
+    if !over {
+        std::mem::forget(buffer);
+    }
+    Ok(works)
+}
+
+fn ring_refused(error: &io::Error) -> Lacking {
+    match error.raw_os_error() {
+        Some(libc::ENOSYS) => lacking(
+            "io_uring is not available here",
+            "run on Linux 6.1 or newer, and in a container without its default seccomp profile, which refuses io_uring \
+             (docker run --security-opt seccomp=unconfined)",
+        ),
+        Some(libc::EPERM | libc::EACCES) => lacking(
+            "io_uring is not permitted here",
+            "allow it with: sysctl -w kernel.io_uring_disabled=0 (in a container, the default seccomp profile refuses it: \
+             docker run --security-opt seccomp=unconfined)",
+        ),
+        Some(libc::EINVAL) => lacking(
+            format!("the kernel ({}) lacks io_uring features of Linux 6.1", release()),
+            "boot Linux 6.1 or newer (Debian 12: apt-get install linux-image-amd64, then reboot)",
+        ),
+        Some(libc::ENOMEM) => lacking(
+            format!("a core's ring needs {} KiB of locked memory", limits::PINNED_OCTETS_PER_CORE >> 10),
+            "raise the limit with: ulimit -l 8192 (systemd: LimitMEMLOCK=8M)",
+        ),
+        Some(libc::EMFILE | libc::ENFILE) => lacking(
+            "no file descriptor is left",
+            "raise the limit with: ulimit -n 20000 (systemd: LimitNOFILE=)",
+        ),
+        _ => lacking(format!("the kernel refuses a socket ring: {error}"), "see dmesg for the reason"),
+    }
+}
+
+fn release() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.trim().to_owned()
+}
+
+/// The CPUs that this process may run on, ascending.
+#[allow(unsafe_code)] // std does not tell which
+pub fn cpus() -> Vec<usize> {
+    // SAFETY: an all-zero cpu_set_t is the empty set, and the call writes at most its size.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
+        set
+    };
+    // SAFETY: `CPU_ISSET` only reads within the set for numbers below CPU_SETSIZE.
+    (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
+}
+
+/// Raises the soft limit of descriptors to the hard one, and returns it.
+///
+/// # Errors
+/// Fewer than the router needs at the least.
+#[allow(unsafe_code)] // std has no limits
+pub fn descriptors() -> Result<usize, Lacking> {
+    // SAFETY: both calls read or write one rlimit that is ours.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+    };
+    if limit < 2 * limits::DESCRIPTORS_RESERVED {
+        return Err(lacking(
+            format!(
+                "only {limit} file descriptors are allowed, fewer than {}",
+                2 * limits::DESCRIPTORS_RESERVED
+            ),
+            "raise the limit with: ulimit -n 20000 (systemd: LimitNOFILE=)",
+        ));
+    }
+    Ok(limit)
+}

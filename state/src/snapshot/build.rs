@@ -1,0 +1,141 @@
+//! Builds a snapshot from changes in any order: reads them all, sorts by hash, then writes the file front to back.
+//!
+//! Memory: the packed changes, 16 octets for each, and the services' heap. Time: a sort of hashes; all else is linear.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    path::Path,
+};
+
+use super::{
+    body::{BodyBuilder, bucket_count},
+    error::BuildError,
+    file::Partial,
+    format::{Counts, Header},
+    section::bucket_of,
+    stage::Stage,
+};
+use crate::{
+    digest::Digest,
+    limits::{BUCKET_NAMES_MAX, PARTITIONS_MAX, SEEDS_TRIED_MAX},
+    record::{Change, Record},
+};
+
+/// Between two calls of the progress callback.
+pub(crate) const PROGRESS_ITEMS: u64 = 1 << 16;
+
+#[derive(Debug, Clone, Default)]
+pub struct BuildOptions {
+    /// Of the file's hash; random unless given. Given, equal changes make equal files.
+    pub seed: Option<u64>,
+    /// The next offset to read, for each partition of the log; at most 256.
+    pub offsets: Vec<u64>,
+}
+
+/// How far a build is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    pub step: Step,
+    /// Changes read, or names written.
+    pub done: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Read,
+    Services,
+    Hosts,
+}
+
+/// What was built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    pub counts: Counts,
+    pub digest: Digest,
+    pub file_octets: u64,
+    /// Changes read, stale ones included.
+    pub changes: u64,
+}
+
+/// Writes the newest of each key in `changes` to `out`. The file appears whole: it is written beside, synced and renamed.
+pub fn build(
+    changes: impl IntoIterator<Item = Change>,
+    out: &Path,
+    options: &BuildOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Stats, BuildError> {
+    if options.offsets.len() > PARTITIONS_MAX {
+        return Err(BuildError::Partitions { found: options.offsets.len(), max: PARTITIONS_MAX });
+    }
+    let mut staged = Staged::read(changes, progress);
+    let seed = staged.arrange(options.seed)?;
+    let file = Partial::create(out)?;
+    let written =
+        BodyBuilder::new(file.body(), out, seed, progress).write(&staged.services, &staged.hosts)?;
+    let header = Header { offsets: options.offsets.clone(), ..written };
+    file.commit(&header)?;
+    let Header { counts, digest, .. } = header;
+    Ok(Stats { counts, digest, file_octets: header.file_octets(), changes: staged.changes })
+}
+
+/// All changes, by section.
+struct Staged {
+    hosts: Stage,
+    services: Stage,
+    changes: u64,
+}
+
+impl Staged {
+    fn read(changes: impl IntoIterator<Item = Change>, progress: &mut dyn FnMut(Progress)) -> Self {
+        let mut staged = Self { hosts: Stage::default(), services: Stage::default(), changes: 0 };
+        for change in changes {
+            match change.record {
+                Record::Host(..) => staged.hosts.push(&change),
+                Record::Service(..) | Record::Endpoints(..) => staged.services.push(&change),
+            }
+            staged.changes += 1;
+            if staged.changes.is_multiple_of(PROGRESS_ITEMS) {
+                progress(Progress { step: Step::Read, done: staged.changes });
+            }
+        }
+        staged
+    }
+
+    /// Sorts under a seed that spreads the names well, and gives it.
+    fn arrange(&mut self, seed: Option<u64>) -> Result<u64, BuildError> {
+        let first = seed.unwrap_or_else(|| RandomState::new().hash_one(0));
+        for attempt in 0..SEEDS_TRIED_MAX {
+            let seed = first.wrapping_add(u64::from(attempt));
+            self.hosts.arrange(seed);
+            self.services.arrange(seed);
+            if !is_crowded(&self.hosts) && !is_crowded(&self.services) {
+                return Ok(seed);
+            }
+        }
+        Err(BuildError::Crowded { tried: SEEDS_TRIED_MAX })
+    }
+}
+
+fn is_crowded(stage: &Stage) -> bool {
+    let buckets = bucket_count(stage);
+    let hashes = stage.groups().filter_map(|group| group.first()).map(|slot| bucket_of(slot.hash, buckets));
+    let mut longest = Run::default();
+    hashes.for_each(|bucket| longest.meet(bucket));
+    longest.most > BUCKET_NAMES_MAX
+}
+
+/// The longest run of equal numbers.
+#[derive(Default)]
+struct Run {
+    number: usize,
+    length: usize,
+    most: usize,
+}
+
+impl Run {
+    fn meet(&mut self, number: usize) {
+        self.length = if number == self.number { self.length + 1 } else { 1 };
+        self.number = number;
+        self.most = self.most.max(self.length);
+    }
+}

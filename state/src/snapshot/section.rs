@@ -1,0 +1,80 @@
+//! A hash table over mapped columns: which octets of the heap belong to a hash.
+//!
+//! Buckets of unlike length stand in the heap one behind the other, without gaps; the directory holds where each starts.
+//! It takes 4 octets a bucket and stays in the processor's cache, so a look-up costs one miss: the bucket itself.
+
+use std::ops::Range;
+
+/// Where a section's columns stand in the file; checked against its length when it was opened.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Columns {
+    pub(crate) heap: Range<usize>,
+    pub(crate) directory: Range<usize>,
+}
+
+/// A section of a mapped file.
+#[derive(Clone, Copy)]
+pub(crate) struct Section<'a> {
+    heap: &'a [u8],
+    /// One more than there are buckets.
+    directory: &'a [[u8; 4]],
+}
+
+/// Zeros behind the last bucket: no less than a reader looks ahead.
+pub(crate) const HEAP_PADDING_OCTETS: usize = 64;
+
+impl<'a> Section<'a> {
+    #[inline]
+    pub(crate) fn new(heap: &'a [u8], directory: &'a [u8]) -> Self {
+        Self { heap, directory: directory.as_chunks().0 }
+    }
+
+    /// The bucket of `hash`; `None` if it is empty.
+    #[inline]
+    pub(crate) fn bucket(&self, hash: u64) -> Option<Bucket<'a>> {
+        let bucket = bucket_of(hash, self.directory.len().checked_sub(1)?);
+        let [start, end] = self.directory.get(bucket..bucket + 2)? else { return None };
+        let (start, end) = (offset(*start), offset(*end));
+        let length = end.checked_sub(start).filter(|&length| length > 0)?;
+        Some(Bucket { start, length, octets: self.heap.get(start..)? })
+    }
+
+    /// The heap from `at` on.
+    #[inline]
+    pub(crate) fn from(&self, at: usize) -> Option<&'a [u8]> {
+        self.heap.get(at..)
+    }
+
+    /// All buckets that are not empty, front to back; `None` for one that the directory misplaces.
+    pub(crate) fn buckets(&self) -> impl Iterator<Item = Option<Bucket<'a>>> + use<'a> {
+        let heap = self.heap;
+        self.directory
+            .windows(2)
+            .map(|pair| offset(pair[0])..offset(pair[1]))
+            .filter(|range| !range.is_empty())
+            .map(move |range| {
+                Some(Bucket { start: range.start, length: range.len(), octets: heap.get(range.start..)? })
+            })
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Bucket<'a> {
+    /// Where in the heap.
+    pub(crate) start: usize,
+    pub(crate) length: usize,
+    /// The bucket and all of the heap behind it: a reader may load a whole word that starts within the bucket, for the heap
+    /// ends in padding.
+    pub(crate) octets: &'a [u8],
+}
+
+fn offset(octets: [u8; 4]) -> usize {
+    u32::from_le_bytes(octets) as usize
+}
+
+/// Spreads hashes over `buckets` (below 2^32) by their upper half, in ascending order.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // the product's upper half is below `buckets`
+pub(crate) fn bucket_of(hash: u64, buckets: usize) -> usize {
+    (((hash >> 32) * buckets as u64) >> 32) as usize
+}
