@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
+use std::time::Instant;
 
 use ringway::runtime::Core;
 
@@ -30,6 +31,16 @@ impl Latch {
     pub fn hold(&self) -> Hold {
         self.0.held.set(self.0.held.get() + 1);
         Hold(self.clone())
+    }
+
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.0.held.get() > 0
+    }
+
+    /// Ready when nobody holds it, or at that time.
+    pub async fn released_by(&self, time: Instant) {
+        futures_lite::future::or(self.released(), self.0.core.sleep_until(time)).await;
     }
 
     /// Ready when nobody holds it. One task may wait at a time.

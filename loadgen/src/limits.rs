@@ -29,6 +29,8 @@ pub const LATENCY_MAX_NS: u64 = 60_000_000_000;
 pub const LATENCY_DIGITS: u8 = 3;
 /// Octets of a file of host names.
 pub const HOSTS_FILE_OCTETS_MAX: u64 = 1 << 30;
+/// Host names drawn in advance; a run that asks more begins anew with the first.
+pub const TAPE_NAMES: usize = 1 << 20;
 /// Octets of a path on the command line.
 pub const PATH_OCTETS_MAX: usize = 4_096;
 /// Octets of the origin's fixed answer; `/size/N` has no such bound.
@@ -43,5 +45,5 @@ pub const PIECE_OCTETS: usize = ringway::limits::HEAD_BUFFER_KEPT_OCTETS;
 pub const ORIGIN_STALL_SECONDS: u64 = 60;
 /// Longest answer delay that a path may ask of the origin.
 pub const DELAY_MS_MAX: u64 = 60_000;
-/// Progress reports from the core that wait to be printed; more are left out.
-pub const EVENTS_WAITING: usize = 1_024;
+/// How often the core tells how far it is; beside a terminal one report in four is printed.
+pub const PROGRESS_MS: u64 = 250;

@@ -68,7 +68,8 @@ mod tests {
     #[test]
     fn the_formula_is_the_published_one() {
         // First outputs of SplitMix64 started at 1234567, as its author's reference code prints them.
-        let published: [u64; 3] = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        let published: [u64; 3] =
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         let mut octets = [0; 24];
         fill(1_234_567, 0, &mut octets);
         assert_eq!(octets.to_vec(), published.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>());
