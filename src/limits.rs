@@ -108,6 +108,8 @@ pub const MAILBOX_MESSAGES: usize = 1024;
 pub const GLOMMIO_RING_DEPTH: usize = 8;
 /// Connections that the kernel completes before a core accepts them (it caps this at net.core.somaxconn).
 pub const LISTEN_BACKLOG: i32 = 4096;
+/// A line of a file of changes, its end not counted.
+pub const CHANGE_LINE_OCTETS: usize = 4 << 20;
 
 // Edge, per core.
 /// Endpoints whose connections are kept between requests.
@@ -163,5 +165,7 @@ const _: () = assert!(
 pub const EXPORT_MS: u64 = 200;
 /// Descriptors that are not connections: rings, listeners, files, the admin listener's connections.
 pub const DESCRIPTORS_RESERVED: usize = 256;
+/// How often a draining core looks whether its last connection has ended, in milliseconds.
+pub const DRAIN_LOOK_MS: u64 = 50;
 /// How long after the end of a drain cores may take to end before the process does without them, in milliseconds.
 pub const STOP_MS: u64 = 2_000;

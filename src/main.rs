@@ -1,1 +1,48 @@
-fn main() {}
+//! argv → command → role; exit codes. Names every role, and nothing else.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ringway::cli::{self, Command, Exit, StateCommand};
+use ringway::observe::process_log::{self, Level, event};
+use ringway::{config, ctl, edge};
+
+fn main() -> ExitCode {
+    let command = match cli::parse(std::env::args_os()) {
+        Ok(command) => command,
+        Err(exit) => return exit.into(),
+    };
+    let out = &mut io::stdout().lock();
+    let exit = match command {
+        Command::Run { config } => Ok(run(&config)),
+        Command::Check { config } => cli::check(&config, out),
+        Command::State(StateCommand::Build { from, out: file }) => ctl::build(&from, &file, out),
+        Command::State(StateCommand::Inspect { file, host }) => ctl::inspect(&file, host.as_ref(), out),
+        Command::State(StateCommand::Verify { file }) => ctl::verify(&file, out),
+    };
+    // A reader that has gone away, as in `ringway check … | head -1`, has seen what it wanted.
+    exit.unwrap_or(Exit::Fine).into()
+}
+
+fn run(path: &Path) -> Exit {
+    process_log::install_panic_hook();
+    let config = match config::load(path) {
+        Ok(config) => config,
+        Err(mistakes) => {
+            let _ = writeln!(io::stderr(), "{mistakes}");
+            return Exit::WrongInput;
+        }
+    };
+    for warning in &config.warnings {
+        event(Level::Warn, warning, &[]);
+    }
+    match edge::run(&config) {
+        Ok(()) => Exit::Fine,
+        Err(error) => {
+            let exit = if error.is_of_machine() { Exit::MachineLacks } else { Exit::WrongInput };
+            let _ = writeln!(io::stderr(), "ringway: {error}");
+            exit
+        }
+    }
+}

@@ -8,23 +8,26 @@
 //! ```
 //!
 //! [`serve_connection`] is a client's connection, [`serve_request`] one request on it. What a core's requests share is in
-//! [`core`], what can end them in [`failure`].
+//! [`core`], what can end them in [`failure`]. [`run`] is the process around it.
 
 mod accept;
 mod client;
 mod core;
 mod failure;
 mod log;
+mod on_core;
 mod reader;
 mod relay;
 mod reply;
 mod request;
+mod role;
 mod route;
 mod upstream;
 
 use std::rc::Rc;
 
 pub use self::core::{Door, Edge, EdgeParts, Settings};
+pub use role::{RunError, run};
 use accept::InFlight;
 use client::Client;
 use failure::Failure;
@@ -38,8 +41,8 @@ use crate::runtime::{Listener, Stream};
 /// Where the load balancer in front asks whether the router is well (R-188).
 const HEALTH_PATH: &[u8] = b"/.well-known/gateway-health";
 
-/// Accepts and serves connections of one listener for as long as the listener lives.
-pub async fn run(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
+/// Accepts and serves connections of one listener until it is stopped.
+pub async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
     accept::run(edge, listener, Rc::new(door)).await;
 }
 

@@ -109,7 +109,8 @@ impl Problem<'_> {
         };
         let head = format!(
             "HTTP/1.1 {status} {reason}\r\nContent-Type: application/problem+json\r\n\
-             Content-Length: {length}\r\nCache-Control: no-store\r\nX-Request-Id: {id}\r\n{allow}{connection}{fields}Date: ",
+             Content-Length: {length}\r\nCache-Control: no-store\r\nX-Request-Id: {id}\r\n{allow}\
+             {connection}{fields}Date: ",
             reason = reason(status),
             length = body.len(),
             id = self.request_id.as_str(),
@@ -266,7 +267,8 @@ mod tests {
         };
         let expected = format!(
             "{{\"type\":\"urn:ringway:problem:malformed-request\",\"title\":\"Malformed request\",\
-             \"status\":400,\"detail\":\"a \\\"quoted\\\"\\\\\\u000a\\u001f\u{7f}\u{e9}\",\"instance\":\"/\u{fffd}\\\"}}\",\
+             \"status\":400,\
+             \"detail\":\"a \\\"quoted\\\"\\\\\\u000a\\u001f\u{7f}\u{e9}\",\"instance\":\"/\u{fffd}\\\"}}\",\
              \"request_id\":\"{}\"}}",
             id.as_str()
         );

@@ -32,7 +32,8 @@ pub fn ensure_free(address: SocketAddr) -> io::Result<()> {
 fn open(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
-        socket.set_only_v6(true)?;
+        // [::] takes IPv4 too; any other IPv6 address is itself alone.
+        socket.set_only_v6(!address.ip().is_unspecified())?;
     }
     socket.set_reuse_address(true)?;
     socket.set_tcp_nodelay(true)?; // inherited by what it accepts

@@ -98,6 +98,11 @@ impl Table {
         self.digest
     }
 
+    /// Mapped host names and tombstones of the base; 0 without one.
+    pub fn base_hosts(&self) -> u64 {
+        self.view.base_hosts()
+    }
+
     /// Keys and octets that the overlay holds.
     pub fn overlay_size(&self) -> (usize, usize) {
         (self.view.overlay.keys(), self.view.overlay.octets())

@@ -112,6 +112,11 @@ impl View {
         Some(HostHit::Service(ServiceRef { view: self, class, found }))
     }
 
+    /// Mapped host names and tombstones of the base; 0 without one.
+    pub fn base_hosts(&self) -> u64 {
+        self.base.as_deref().map_or(0, |base| base.header().counts.hosts)
+    }
+
     /// The region of the node, as given to the table.
     pub fn local(&self) -> &RegionKey {
         &self.local

@@ -69,3 +69,6 @@ fn share_of(trace_id: &str) -> f64 {
     let mixed = (fnv ^ (fnv >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,24 +54,7 @@ impl LogWriter {
     /// # Errors
     /// If the file cannot be opened or the thread not started.
     pub fn start(path: Option<&Path>, sources: Vec<LogSource>) -> Result<Self, LogError> {
-        let target = Target::open(path)?;
-        let stats = Arc::new(LogStats::default());
-        let stopping = Arc::new(AtomicBool::new(false));
-        let (alive, ended) = sync_channel(0);
-        let work = Work {
-            drain: Drain::new(sources),
-            target,
-            stats: Arc::clone(&stats),
-            stopping: Arc::clone(&stopping),
-            _alive: alive,
-        };
-        let thread = thread::Builder::new()
-            .name("access-log".to_owned())
-            .spawn(move || work.run())
-            .map_err(|source| LogError::Thread { source })?
-            .thread()
-            .clone();
-        Ok(Self { stats, stopping, thread, ended })
+        Work::start(Drain::new(sources), Target::open(path)?)
     }
 
     #[must_use]
@@ -98,6 +81,21 @@ struct Work {
 }
 
 impl Work {
+    fn start(drain: Drain, target: Target) -> Result<LogWriter, LogError> {
+        let stats = Arc::new(LogStats::default());
+        let stopping = Arc::new(AtomicBool::new(false));
+        let (alive, ended) = sync_channel(0);
+        let work =
+            Work { drain, target, stats: Arc::clone(&stats), stopping: Arc::clone(&stopping), _alive: alive };
+        let thread = thread::Builder::new()
+            .name("access-log".to_owned())
+            .spawn(move || work.run())
+            .map_err(|source| LogError::Thread { source })?
+            .thread()
+            .clone();
+        Ok(LogWriter { stats, stopping, thread, ended })
+    }
+
     fn run(mut self) {
         let mut failing = false;
         loop {

@@ -1,9 +1,7 @@
 //! HTTP/1.1 messages as a gateway meets them (RFC 9110, RFC 9112), in the order of a request's way:
 //!
-//! 1. [`RequestHead::parse`] reads a head, as its octets arrive, and settles its framing; what is ambiguous it
-//!    refuses.
-//! 2. [`write_request_head`] writes the head that goes to the origin: the same octets, less what is hop-by-hop,
-//!    plus ours.
+//! 1. [`RequestHead::parse`] reads a head, as its octets arrive, and settles its framing, or refuses it.
+//! 2. [`write_request_head`] writes the head for the origin: same octets, less hop-by-hop fields, plus ours.
 //! 3. [`BodyReader`] walks the octets behind a head until the body ends; [`write_chunk`] frames them anew.
 //! 4. [`ResponseHead::parse`] and [`write_response_head`] do the same on the way back.
 //!
@@ -16,6 +14,7 @@ mod error;
 mod field;
 mod framing;
 mod host;
+mod mask;
 mod request;
 mod response;
 mod scan;

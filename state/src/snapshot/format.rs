@@ -114,8 +114,8 @@ pub(crate) enum HeaderError {
 }
 
 impl Header {
-    /// Of the whole file.
-    pub(crate) fn file_octets(&self) -> u64 {
+    /// Octets of the whole file.
+    pub fn file_octets(&self) -> u64 {
         let blocks = self.body_octets.div_ceil(BLOCK_OCTETS as u64);
         (HEADER_OCTETS as u64).saturating_add(self.body_octets).saturating_add(4 * blocks)
     }

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::{
     Just, ProptestConfig, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
+use proptest::sample::{Index, select};
 
 use crate::limits::{HEAD_OCTETS_MAX, TARGET_OCTETS_MAX};
 use crate::proto::date::HttpDate;
@@ -116,11 +117,11 @@ fn scrap() -> impl Strategy<Value = Vec<u8>> {
         b"\0",
         b":",
     ];
-    prop_oneof![8 => proptest::sample::select(fixed).prop_map(<[u8]>::to_vec), 1 => vec(any::<u8>(), 0..70)]
+    prop_oneof![8 => select(fixed).prop_map(<[u8]>::to_vec), 1 => vec(any::<u8>(), 0..70)]
 }
 
 fn heads() -> impl Strategy<Value = Vec<u8>> {
-    let good_start = proptest::sample::select(vec![
+    let good_start = select(vec![
         b"GET /index HTTP/1.1\r\nHost: a.example\r\n".to_vec(),
         b"HTTP/1.1 200 OK\r\nServer: x\r\n".to_vec(),
         Vec::new(),
@@ -148,11 +149,11 @@ fn chunked_bodies() -> impl Strategy<Value = Vec<u8>> {
         b"5;\n",
         b"-1\r\n",
     ];
-    let scrap = prop_oneof![9 => proptest::sample::select(fixed).prop_map(<[u8]>::to_vec), 1 => vec(any::<u8>(), 0..9)];
+    let scrap = prop_oneof![9 => select(fixed).prop_map(<[u8]>::to_vec), 1 => vec(any::<u8>(), 0..9)];
     vec(scrap, 0..10).prop_map(|scraps| scraps.concat())
 }
 
-fn cuts(octets: &[u8], mut cuts: Vec<proptest::sample::Index>) -> Vec<usize> {
+fn cuts(octets: &[u8], mut cuts: Vec<Index>) -> Vec<usize> {
     let mut ends: Vec<usize> = cuts.drain(..).map(|cut| cut.index(octets.len() + 1)).collect();
     ends.sort_unstable();
     ends
@@ -162,7 +163,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn heads_do_not_depend_on_splits(octets in heads(), at in vec(any::<proptest::sample::Index>(), 0..5)) {
+    fn heads_do_not_depend_on_splits(octets in heads(), at in vec(any::<Index>(), 0..5)) {
         let ends = cuts(&octets, at);
         let whole = request_in_pieces(&octets, std::iter::empty());
         prop_assert_eq!(&request_in_pieces(&octets, ends.iter().copied()), &whole);
@@ -173,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn bodies_do_not_depend_on_splits(octets in chunked_bodies(), at in vec(any::<proptest::sample::Index>(), 0..5)) {
+    fn bodies_do_not_depend_on_splits(octets in chunked_bodies(), at in vec(any::<Index>(), 0..5)) {
         let ends = cuts(&octets, at);
         for framing in [Framing::Chunked, Framing::Length(7), Framing::None, Framing::UntilClose] {
             let whole = body_in_pieces(&octets, framing, std::iter::empty());
@@ -183,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn a_complete_head_does_not_depend_on_what_follows(octets in heads(), surplus in vec(any::<u8>(), 0..80)) {
+    fn what_follows_a_head_changes_nothing(octets in heads(), surplus in vec(any::<u8>(), 0..80)) {
         let alone = request_in_pieces(&octets, std::iter::empty());
         let followed = request_in_pieces(&[octets, surplus].concat(), std::iter::empty());
         prop_assert!(alone.is_none() || alone == followed);

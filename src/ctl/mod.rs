@@ -1,0 +1,5 @@
+//! Operator commands.
+
+mod snapshots;
+
+pub use snapshots::{build, inspect, verify};

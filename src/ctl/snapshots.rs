@@ -1,0 +1,185 @@
+//! `ringway state build | inspect | verify`.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek, Write};
+use std::path::Path;
+
+use ringway_state::change::{self, Meaning};
+use ringway_state::record::{Change, HostValue, Key, Record};
+use ringway_state::snapshot::{self, BuildOptions, Header, Progress, Snapshot};
+
+use crate::cli::Exit;
+use crate::config::HostName;
+use crate::limits;
+
+/// Changes of a JSON Lines file, until the end or the first line that is refused.
+struct Lines<'a> {
+    file: &'a Path,
+    from: BufReader<File>,
+    line: Vec<u8>,
+    number: u64,
+    skipped: u64,
+    refused: Option<String>,
+}
+
+impl Lines<'_> {
+    fn read(&mut self) -> Result<Option<Change>, String> {
+        loop {
+            self.line.clear();
+            self.number += 1;
+            let most = limits::CHANGE_LINE_OCTETS as u64 + 1;
+            let read = self.from.by_ref().take(most).read_until(b'\n', &mut self.line);
+            if read.map_err(|e| format!("cannot be read: {e}"))? == 0 {
+                return Ok(None);
+            }
+            if self.line.last() == Some(&b'\n') {
+                self.line.pop();
+            }
+            if self.line.trim_ascii().is_empty() {
+                continue;
+            }
+            match change::parse(&self.line).map_err(|e| e.to_string())?.meaning {
+                Meaning::Change(change) => return Ok(Some(change)),
+                Meaning::Nothing | Meaning::UnknownKind(_) => self.skipped += 1,
+            }
+        }
+    }
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Change;
+
+    fn next(&mut self) -> Option<Change> {
+        if self.refused.is_some() {
+            return None;
+        }
+        self.read().unwrap_or_else(|reason| {
+            self.refused = Some(format!("{}:{}: {reason}", self.file.display(), self.number));
+            None
+        })
+    }
+}
+
+/// Builds a snapshot from a file of changes. A file with a bad line makes none, and leaves an existing one as it was.
+///
+/// # Errors
+/// Only those of `out`.
+pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit> {
+    let opened = match File::open(from) {
+        Ok(opened) => opened,
+        Err(e) => return refuse(out, format_args!("{}: cannot be read: {e}", from.display())),
+    };
+    let mut lines = Lines {
+        file: from,
+        from: BufReader::with_capacity(1 << 20, opened),
+        line: Vec::new(),
+        number: 0,
+        skipped: 0,
+        refused: None,
+    };
+    // A first pass finds every refusal before anything is written.
+    if lines.by_ref().count() == 0 && lines.refused.is_none() {
+        return refuse(out, format_args!("{}: holds no change; write one JSON object on each line", from.display()));
+    }
+    if let Some(refused) = lines.refused {
+        return refuse(out, format_args!("{refused}"));
+    }
+    lines.from.rewind()?;
+    (lines.number, lines.skipped) = (0, 0);
+    let built = snapshot::build(&mut lines, file, &BuildOptions::default(), &mut show_progress);
+    match built {
+        Ok(_) if lines.refused.is_some() => refuse(out, format_args!("{}: changed while it was read", from.display())),
+        Ok(stats) => {
+            writeln!(out, "{}: {} octets from {} changes", file.display(), stats.file_octets, stats.changes)?;
+            if lines.skipped > 0 {
+                writeln!(out, "{} lines skipped: null, or of a kind that this version does not know", lines.skipped)?;
+            }
+            Ok(Exit::Fine)
+        }
+        Err(e) => refuse(out, format_args!("{}", chain(&e))),
+    }
+}
+
+/// One line on a terminal, written over and over.
+fn show_progress(progress: Progress) {
+    let mut err = io::stderr();
+    if err.is_terminal() {
+        // A terminal that is gone needs no progress.
+        let _ = write!(err, "\r{:?}: {} ", progress.step, progress.done);
+    }
+}
+
+/// Prints what a snapshot holds, or what it holds of one host name.
+///
+/// # Errors
+/// Only those of `out`.
+pub fn inspect(file: &Path, host: Option<&HostName>, out: &mut impl Write) -> io::Result<Exit> {
+    let Some(host) = host else {
+        return match snapshot::inspect(file) {
+            Ok(header) => describe(file, &header, out),
+            Err(e) => refuse(out, format_args!("{}", chain(&e))),
+        };
+    };
+    let opened = match Snapshot::open(file) {
+        Ok(opened) => opened,
+        Err(e) => return refuse(out, format_args!("{}", chain(&e))),
+    };
+    let name = match ringway_state::id::HostName::parse(host.as_str()) {
+        Ok(name) => name,
+        Err(e) => return refuse(out, format_args!("{host}: {e}")),
+    };
+    let Some(change) = opened.change(&Key::Host(name)) else {
+        return refuse(out, format_args!("{host}: not in {}", file.display()));
+    };
+    print(out, &change)?;
+    if let Record::Host(_, Some(HostValue::Mapped { service, .. })) = &change.record {
+        let of_service = |change: &Change| match &change.record {
+            Record::Service(id, _) | Record::Endpoints(id, _, _) => id == service,
+            Record::Host(..) => false,
+        };
+        for related in opened.changes().filter_map(Result::ok).filter(of_service) {
+            print(out, &related)?;
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+/// Reads a whole snapshot and compares it with what its header says.
+///
+/// # Errors
+/// Only those of `out`.
+pub fn verify(file: &Path, out: &mut impl Write) -> io::Result<Exit> {
+    match snapshot::verify(file) {
+        Ok(header) => {
+            writeln!(out, "{}: whole", file.display())?;
+            describe(file, &header, out)
+        }
+        Err(e) => refuse(out, format_args!("{}", chain(&e))),
+    }
+}
+
+fn describe(file: &Path, header: &Header, out: &mut impl Write) -> io::Result<Exit> {
+    writeln!(out, "file      {} ({} octets)", file.display(), header.file_octets())?;
+    writeln!(out, "counts    {:?}", header.counts)?;
+    writeln!(out, "digest    {}", header.digest)?;
+    writeln!(out, "offsets   {:?}", header.offsets)?;
+    Ok(Exit::Fine)
+}
+
+fn print(out: &mut impl Write, change: &Change) -> io::Result<()> {
+    let mut line = Vec::new();
+    change::render(change, None, &mut line);
+    out.write_all(line.trim_ascii_end())?;
+    writeln!(out)
+}
+
+fn refuse(out: &mut impl Write, why: std::fmt::Arguments<'_>) -> io::Result<Exit> {
+    writeln!(out, "{why}")?;
+    Ok(Exit::WrongInput)
+}
+
+/// An error with all its causes, since the last one is what an operator can act on.
+fn chain(error: &dyn std::error::Error) -> String {
+    std::iter::successors(error.source(), |cause| cause.source())
+        .fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
