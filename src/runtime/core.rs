@@ -118,6 +118,12 @@ impl Core {
         glommio::executor().yield_now().await;
     }
 
+    /// Keeps the core from sleeping before a task has run that was just woken by its bare waker: the ring does not
+    /// know of such a wake.
+    pub fn stay_awake(&self) {
+        self.0.busy.set(true);
+    }
+
     /// Sleeps until an instant, to within the kernel's timer slack. For the few tasks that pace something;
     /// connections have [`Stream::set_timeout`], which is cheaper and coarser.
     pub async fn sleep_until(&self, until: Instant) {
