@@ -38,6 +38,7 @@ pub mod id;
 mod json;
 pub mod limits;
 mod overlay;
+mod prefetch;
 pub mod record;
 pub mod snapshot;
 mod table;
