@@ -68,7 +68,7 @@ impl<'a> BodyBuilder<'a> {
         let mut heap = Vec::new();
         let mut directory = Directory::new("services", bucket_count(stage));
         let mut newest = Vec::new();
-        for (done, group) in (0..).zip(stage.groups()) {
+        for (done, group) in (1..).zip(stage.groups()) {
             stage.newest(group, &mut newest);
             let Some(first) = group.first() else { continue };
             directory.start(bucket_of(first.hash, directory.buckets), heap.len())?;
@@ -88,7 +88,7 @@ impl<'a> BodyBuilder<'a> {
         let start = self.out.position();
         let mut bucket = HostBucket::new(bucket_count(stage));
         let mut newest = Vec::new();
-        for (done, group) in (0..).zip(stage.groups()) {
+        for (done, group) in (1..).zip(stage.groups()) {
             stage.newest(group, &mut newest);
             let Some(first) = group.first() else { continue };
             if bucket.is_left_by(first.hash) {

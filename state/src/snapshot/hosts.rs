@@ -92,6 +92,9 @@ pub(crate) fn find<'a>(bucket: &'a [u8], hash: u64, name: &[u8]) -> Option<Found
     let wanted = (hash & 0xff) * ONES;
     let wanted_length = name.len() as u64 * ONES;
     let mut index = 0;
+    if name.is_empty() {
+        return None; // it would match an empty lane
+    }
     for group in groups(bucket) {
         let mut candidates = zero_octets((group.fingerprints ^ wanted) | (group.lengths ^ wanted_length));
         while candidates != 0 {
@@ -266,4 +269,74 @@ fn sum_octets(word: u64) -> usize {
     const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
     let pairs = (word & EVEN) + (word >> 8 & EVEN);
     (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test that cannot set up must fail loudly
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{hash::hash64, snapshot::section::HEAP_PADDING_OCTETS};
+
+    fn entry((length, (kind, counter)): (usize, (u32, u64)), number: usize) -> Entry {
+        let name = format!("{number}.{}", "a.".repeat(126));
+        let name = HostName::parse(name[..length].trim_end_matches('.')).unwrap();
+        let text = Kind::of(kind).unwrap().has_text().then(|| format!("text-{number}"));
+        let value = u32::try_from(number).unwrap() << 3 | kind;
+        let hash = hash64(1, name.as_str().as_bytes());
+        Entry { hash, name, version: Version::new(counter, counter), value, text }
+    }
+
+    fn packed(entries: &[Entry]) -> Vec<u8> {
+        let mut bucket = Vec::new();
+        put_bucket(&mut bucket, entries);
+        bucket.resize(bucket.len() + HEAP_PADDING_OCTETS, 0);
+        bucket
+    }
+
+    proptest! {
+        /// Around one, two and three groups above all, and fingerprints that are all alike.
+        #[test]
+        fn each_name_is_found_with_what_belongs_to_it(
+            shapes in proptest::collection::vec((4_usize..254, (0_u32..6, any::<u64>())), 0..26),
+            one_fingerprint: bool,
+        ) {
+            let mut written: Vec<Entry> = shapes.into_iter().enumerate().map(|(n, shape)| entry(shape, n)).collect();
+            if one_fingerprint {
+                written.iter_mut().for_each(|entry| entry.hash = 1);
+            }
+            let bucket = packed(&written);
+            for entry in &written {
+                let found = find(&bucket, entry.hash, entry.name.as_str().as_bytes()).unwrap();
+                prop_assert_eq!(found.value, entry.value);
+                prop_assert_eq!(found.cold(), Some((entry.version, entry.text.as_deref())));
+                let longer = format!("{}x", entry.name);
+                prop_assert!(find(&bucket, entry.hash, longer.as_bytes()).is_none());
+            }
+            let walked: Vec<_> = entries(&bucket).map(|entry| entry.unwrap()).collect();
+            prop_assert_eq!(walked.len(), written.len());
+            for ((name, found), entry) in walked.iter().zip(&written) {
+                prop_assert_eq!(*name, entry.name.as_str());
+                prop_assert_eq!(found.cold(), Some((entry.version, entry.text.as_deref())));
+            }
+        }
+
+        #[test]
+        fn any_octets_are_searched_without_panic(bucket in proptest::collection::vec(any::<u8>(), 0..300), name: [u8; 4]) {
+            if let Some(found) = find(&bucket, u64::from(bucket.first().copied().unwrap_or_default()), &name) {
+                prop_assert!(bucket.windows(4).any(|octets| octets == name));
+                prop_assert!(found.cold().is_none_or(|(_, text)| text.is_none_or(|text| text.len() < 256)));
+            }
+            prop_assert!(entries(&bucket).count() <= bucket.len());
+        }
+    }
+
+    #[test]
+    fn octets_are_found_and_summed() {
+        assert_eq!(sum_octets(u64::MAX), 8 * 255);
+        assert_eq!(sum_octets(0x0102_0304_0506_0708), 36);
+        assert_eq!(zero_octets(0x0102_0004_0506_0708), 0x0000_8000_0000_0000);
+        assert_eq!(zero_octets(0x8080_8080_8080_8080), 0);
+    }
 }

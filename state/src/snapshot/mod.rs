@@ -17,6 +17,8 @@ mod writer;
 
 use std::path::Path;
 
+#[cfg(test)]
+pub(crate) use self::file::reseal;
 use self::{
     body::Tally,
     file::Mapped,
