@@ -110,9 +110,13 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         Ok(goes_on) => *goes_on,
         Err(failure) => fail(edge, client, scratch, &identity, &record, failure),
     };
-    log::finish(edge, client, scratch, &identity, &record, outcome.err().map(|failure| failure.reason));
+    let reason = outcome.err().map(|failure| failure.reason);
+    log::finish(edge, client, scratch, &identity, &record, reason);
     drop(in_flight);
-    if !goes_on {
+    if reason.is_some() && record.until_close.get() {
+        // The response is cut. Without a length or chunks, only a reset tells it from one that is whole.
+        client.stream.reset();
+    } else if !goes_on {
         reply::linger(client).await;
     }
     goes_on
@@ -142,10 +146,6 @@ fn fail(
     failure: &Failure,
 ) -> bool {
     if record.is_answered() {
-        // The response is cut. Without a length or chunks, only a reset tells it from one that is whole.
-        if record.until_close.get() {
-            client.stream.reset();
-        }
         return false;
     }
     let framed = failure.head.is_none() && !scratch.octets.is_empty() && !scratch.has_body();

@@ -60,7 +60,8 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
 impl Exchange<'_> {
     async fn attempt(&mut self, address: SocketAddr) -> Result<bool, Ended> {
         let timeouts = self.edge.origin_timeouts(&self.scratch.service);
-        let mut origin = connect::to(self.edge, address, timeouts.connect)
+        let fresh = self.record.attempts() > 1;
+        let mut origin = connect::to(self.edge, address, timeouts.connect, fresh)
             .await
             .map_err(|failure| Ended { failure, again: true })?;
         self.send_head(&origin);
