@@ -24,12 +24,13 @@ mod role;
 mod route;
 mod upstream;
 
+use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
 pub use self::core::{Door, Edge, EdgeParts, Settings};
 pub use role::{RunError, run};
-use accept::InFlight;
+use accept::{InFlight, Open};
 use client::{Client, Next};
 use failure::Failure;
 use log::Record;
@@ -37,7 +38,7 @@ use request::{Identity, Scratch};
 
 use crate::limits;
 use crate::observe::Reason;
-use crate::runtime::{Listener, Stream};
+use crate::runtime::Listener;
 
 /// Where the load balancer in front asks whether the router is well.
 const HEALTH_PATH: &[u8] = b"/.well-known/gateway-health";
@@ -51,14 +52,18 @@ pub async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
 }
 
 /// Serves requests on a connection until either side ends it.
-async fn serve_connection(edge: &Edge, stream: Stream, door: Rc<Door>) {
-    let mut client = Client::new(stream, door);
-    loop {
-        match client.next(edge, edge.settings.timeouts.idle).await {
-            // Boxed, so that an idle connection holds nothing of what a request needs.
-            Next::Request if Box::pin(serve_requests(edge, &mut client)).await => {}
-            Next::Request | Next::End => return,
-            Next::Nothing => return edge.metrics.idle_timeouts.inc(),
+///
+/// An idle connection is this future, so it is kept small: what it captures is used where it lies (an async fn would
+/// hold its arguments twice), and what a request needs is boxed and goes with the request.
+fn serve_connection(open: Open, mut client: Client) -> impl Future<Output = ()> {
+    async move {
+        let edge = &*open.0;
+        loop {
+            match client.next(edge, edge.settings.timeouts.idle).await {
+                Next::Request if Box::pin(serve_requests(edge, &mut client)).await => {}
+                Next::Request | Next::End => return,
+                Next::Nothing => return edge.metrics.idle_timeouts.inc(),
+            }
         }
     }
 }

@@ -4,13 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use futures_lite::FutureExt;
+use pin_project_lite::pin_project;
 
 use super::idle::{Idle, IdlePolicy};
 use super::mailbox::Doorbell;
@@ -77,14 +78,8 @@ impl Core {
 
     /// Runs a task on this core. A panic in it is counted and ends that task only.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        let core = self.clone();
         self.0.busy.set(true);
-        glommio::spawn_local(async move {
-            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
-                core.0.panics.set(core.0.panics.get() + 1);
-            }
-        })
-        .detach();
+        glommio::spawn_local(Contained { core: self.clone(), task }).detach();
     }
 
     /// Starts connecting; [`Stream::connected`] waits for the outcome.
@@ -215,6 +210,28 @@ impl Core {
             !due
         });
         before - sleepers.len()
+    }
+}
+
+pin_project! {
+    /// A task that ends when it panics. Written out, since an async block would hold the task twice, and there is one for
+    /// every idle connection.
+    struct Contained<F> {
+        core: Core,
+        #[pin]
+        task: F,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Contained<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        catch_unwind(AssertUnwindSafe(|| this.task.poll(cx))).unwrap_or_else(|_| {
+            this.core.0.panics.set(this.core.0.panics.get() + 1);
+            Poll::Ready(())
+        })
     }
 }
 
