@@ -116,6 +116,8 @@ pub const CHANGE_LINE_OCTETS: usize = 4 << 20;
 pub const POOLED_ENDPOINTS: usize = 65_536;
 /// Parsed heads kept for the next request.
 pub const SCRATCH_POOL: usize = 256;
+/// How long a connection without a request keeps its request's future, in milliseconds.
+pub const WARM_MS: u64 = 200;
 /// Requests that one connection may have answered in a row before other tasks run.
 pub const REQUESTS_PER_TURN: u32 = 32;
 /// What a client may still send after an answer that ends its connection; then it is closed regardless.

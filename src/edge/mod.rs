@@ -25,11 +25,12 @@ mod route;
 mod upstream;
 
 use std::rc::Rc;
+use std::time::Duration;
 
 pub use self::core::{Door, Edge, EdgeParts, Settings};
 pub use role::{RunError, run};
 use accept::InFlight;
-use client::Client;
+use client::{Client, Next};
 use failure::Failure;
 use log::Record;
 use request::{Identity, Scratch};
@@ -41,37 +42,51 @@ use crate::runtime::{Listener, Stream};
 /// Where the load balancer in front asks whether the router is well.
 const HEALTH_PATH: &[u8] = b"/.well-known/gateway-health";
 
+/// How long a connection keeps what a request needs after its last: the next often follows at once.
+const WARM: Duration = Duration::from_millis(limits::WARM_MS);
+
 /// Accepts and serves connections of one listener until it is stopped.
 pub async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
     accept::run(edge, listener, Rc::new(door)).await;
 }
 
 /// Serves requests on a connection until either side ends it.
-async fn serve_connection(edge: &Rc<Edge>, stream: Stream, door: Rc<Door>) {
+async fn serve_connection(edge: &Edge, stream: Stream, door: Rc<Door>) {
     let mut client = Client::new(stream, door);
-    // Boxed, so that an idle connection holds nothing of what a request needs.
-    while client.has_request(edge).await && Box::pin(serve_requests(edge, &mut client)).await {}
+    loop {
+        match client.next(edge, edge.settings.timeouts.idle).await {
+            // Boxed, so that an idle connection holds nothing of what a request needs.
+            Next::Request if Box::pin(serve_requests(edge, &mut client)).await => {}
+            Next::Request | Next::End => return,
+            Next::Nothing => return edge.metrics.idle_timeouts.inc(),
+        }
+    }
 }
 
-/// Serves what has come, pipelined requests in their order (RFC 9112, 9.3.2); true if the client may send more.
+/// Serves requests, pipelined ones in their order (RFC 9112, 9.3.2), until none has come for a moment; true if the
+/// client may send more.
 async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
-    let mut scratch = edge.take_scratch();
-    let mut served = 0;
-    let goes_on = loop {
-        if !serve_request(edge, client, &mut scratch).await {
-            break false;
+    let mut in_a_row = 0;
+    loop {
+        let mut scratch = edge.take_scratch();
+        let goes_on = serve_request(edge, client, &mut scratch).await;
+        edge.keep_scratch(scratch);
+        if !goes_on {
+            return false;
         }
-        if client.reader.is_empty() {
-            break true;
+        if !client.reader.is_empty() {
+            in_a_row += 1;
+            if in_a_row % limits::REQUESTS_PER_TURN == 0 {
+                edge.core.yield_now().await;
+            }
+            continue;
         }
-        served += 1;
-        if served % limits::REQUESTS_PER_TURN == 0 {
-            edge.core.yield_now().await;
+        match client.next(edge, WARM).await {
+            Next::Request => {}
+            Next::Nothing => return true,
+            Next::End => return false,
         }
-    };
-    scratch.clear();
-    edge.keep_scratch(scratch);
-    goes_on
+    }
 }
 
 /// One request, from its head to its line in the log; true if the connection may carry another.
@@ -83,7 +98,7 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         Err(failure) => Err(failure),
     };
     let record = Record::new(edge.core.now());
-    let _in_flight = InFlight::new(edge);
+    let in_flight = InFlight::new(edge);
     let (identity, outcome) = match identity {
         Ok(identity) => {
             let outcome = answer(edge, client, scratch, &identity, &record).await;
@@ -96,6 +111,7 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         Err(failure) => fail(edge, client, scratch, &identity, &record, failure),
     };
     log::finish(edge, client, scratch, &identity, &record, outcome.err().map(|failure| failure.reason));
+    drop(in_flight);
     if !goes_on {
         reply::linger(client).await;
     }

@@ -77,6 +77,57 @@ fn bucket(ns: u64) -> usize {
 
 /// Where bucket `at` ends, in microseconds; `None` behind the last end.
 pub(super) fn end_us(at: usize) -> Option<u64> {
-    let (log2, part) = (FIRST_LOG2 + (at as u32 >> PARTS_LOG2), at as u64 & ((1 << PARTS_LOG2) - 1));
-    (at < BOUNDED).then_some(((1 << PARTS_LOG2) + part) << (log2 - PARTS_LOG2))
+    let (octave, part) = (at >> PARTS_LOG2, at as u64 & ((1 << PARTS_LOG2) - 1));
+    (at < BOUNDED).then(|| ((1 << PARTS_LOG2) + part) << octave << (FIRST_LOG2 - PARTS_LOG2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BOUNDED, Histogram, end_us};
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    /// How many of `durations` are at most as long as each end, and how many there are.
+    fn accumulated(durations: &mut [Duration]) -> Vec<u64> {
+        durations.sort_unstable();
+        let at_most = |end| durations.partition_point(|&duration| duration <= end) as u64;
+        let ends = (0..BOUNDED).filter_map(end_us).map(Duration::from_micros);
+        ends.map(at_most).chain([durations.len() as u64]).collect()
+    }
+
+    fn any_duration() -> impl Strategy<Value = Duration> {
+        // Evenly over the octaves; on an end, and a nanosecond beside it.
+        let anywhere = (0_u32..=40, any::<u64>()).prop_map(|(log2, bits)| bits % (1 << log2.max(1)));
+        let near_end = (0..BOUNDED, 0_u64..3)
+            .prop_map(|(at, beside)| end_us(at).unwrap_or_default() * 1000 - 1 + beside);
+        prop_oneof![anywhere, near_end].prop_map(Duration::from_nanos)
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_sorted_list(mut durations in prop::collection::vec(any_duration(), 0..200)) {
+            let histogram = Histogram::default();
+            durations.iter().for_each(|&duration| histogram.record(duration));
+            let reading = histogram.read();
+            let sums = reading.counts.iter().scan(0, |sum, count| { *sum += count; Some(*sum) });
+            prop_assert_eq!(sums.collect::<Vec<_>>(), accumulated(&mut durations));
+            prop_assert_eq!(u128::from(reading.sum_ns), durations.iter().map(Duration::as_nanos).sum::<u128>());
+        }
+    }
+
+    #[test]
+    fn ends_run_from_16_us_to_67_s_four_to_an_octave() {
+        let ends: Vec<u64> = (0..=BOUNDED).filter_map(end_us).collect();
+        assert_eq!(ends.len(), BOUNDED);
+        assert_eq!(ends[..6], [16, 20, 24, 28, 32, 40]);
+        assert_eq!(ends.last(), Some(&67_108_864));
+        assert!(ends.windows(2).all(|pair| pair[0] < pair[1] && pair[1] * 4 <= pair[0] * 5), "{ends:?}");
+    }
+
+    #[test]
+    fn the_longest_duration_of_all_is_in_the_last_bucket() {
+        let histogram = Histogram::default();
+        histogram.record(Duration::MAX);
+        assert_eq!(histogram.read().counts[BOUNDED], 1);
+    }
 }

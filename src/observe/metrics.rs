@@ -218,3 +218,51 @@ ring_counters! {
     /// Receive buffers in the hands of connections.
     buffers_out: Gauge,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ByClass, CoreMetrics, Value};
+    use crate::observe::Reason;
+    use crate::runtime::RingStats;
+    use std::time::Duration;
+
+    #[test]
+    fn every_status_has_a_class() {
+        let requests = ByClass::default();
+        for status in [100, 199, 200, 299, 304, 404, 499, 500, 599, 0, 99, 600, u16::MAX] {
+            requests.of(status).inc();
+        }
+        assert_eq!(requests.counts(), [2, 2, 1, 2, 6]);
+    }
+
+    #[test]
+    fn an_answer_is_counted_once_everywhere() {
+        let metrics = CoreMetrics::default();
+        metrics.answered(502, Duration::from_millis(5), Duration::from_millis(3));
+        metrics.failed(Reason::OriginReset);
+        assert_eq!(metrics.requests.counts(), [0, 0, 0, 0, 1]);
+        let sums = [&metrics.duration, &metrics.origin, &metrics.overhead].map(|times| times.read().sum_ns);
+        assert_eq!(sums, [5_000_000, 3_000_000, 2_000_000]);
+        let failures: Vec<u64> = metrics.failures.iter().map(|counter| counter.get()).collect();
+        assert_eq!(failures.iter().sum::<u64>(), 1);
+        assert_eq!(failures[Reason::OriginReset as usize], 1);
+    }
+
+    #[test]
+    fn the_ring_s_counts_are_published_under_their_names() {
+        let metrics = CoreMetrics::default();
+        metrics.ring.store(&RingStats { enters: 7, buffers_out: 3, ..RingStats::default() });
+        let value_of = |name| {
+            metrics.ring.scalars().iter().find(|scalar| scalar.name == name).map(|scalar| scalar.value)
+        };
+        assert_eq!(value_of("ring_enters"), Some(Value::Count(7)));
+        assert_eq!(value_of("ring_buffers_out"), Some(Value::Level(3)));
+        assert_eq!(value_of("ring_sends"), Some(Value::Count(0)));
+    }
+
+    #[test]
+    fn cores_share_no_cache_line() {
+        assert_eq!(align_of::<CoreMetrics>(), 128);
+        assert_eq!(size_of::<CoreMetrics>() % 128, 0);
+    }
+}

@@ -235,3 +235,6 @@ fn single_gauge(
 ) -> fmt::Result {
     out.encode_descriptor(name, help, unit, MetricType::Gauge)?.encode_gauge(&level)
 }
+
+#[cfg(test)]
+pub(super) mod tests;

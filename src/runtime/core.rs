@@ -118,6 +118,12 @@ impl Core {
         glommio::executor().yield_now().await;
     }
 
+    /// Keeps the core from sleeping before a task has run that was just woken by its bare waker: the ring does not
+    /// know of such a wake.
+    pub fn stay_awake(&self) {
+        self.0.busy.set(true);
+    }
+
     /// Sleeps until an instant, to within the kernel's timer slack. For the few tasks that pace something;
     /// connections have [`Stream::set_timeout`], which is cheaper and coarser.
     pub async fn sleep_until(&self, until: Instant) {
@@ -149,15 +155,13 @@ impl Core {
         self.0.doorbell.answered();
     }
 
+    /// Lets `f` use the driver. A panic in there is a broken invariant of all connections, not of one: it ends the
+    /// process.
     pub(super) fn driver<T>(&self, f: impl FnOnce(&mut Driver<Uring>) -> T) -> T {
-        f(&mut self.0.driver.borrow_mut())
-    }
-
-    /// The tick by which `timeout` from now has passed; never early.
-    pub(super) fn tick_after(&self, timeout: Duration) -> u32 {
-        let ticks = timeout.as_millis().div_ceil(u128::from(limits::TICK_MS)) + 1;
-        let now = self.tick_at(self.now());
-        now.saturating_add(u32::try_from(ticks).unwrap_or(NEVER)).min(NEVER - 1)
+        let bomb = AbortOnPanic;
+        let value = f(&mut self.0.driver.borrow_mut());
+        std::mem::forget(bomb);
+        value
     }
 
     fn tick_at(&self, at: Instant) -> u32 {
@@ -174,13 +178,13 @@ impl Core {
         while !self.0.stopped.get() {
             let busy = self.0.busy.replace(false);
             let wait = if busy { Wait::No } else { idle.wait(Instant::now(), self.next_wake()) };
-            let completions = self.0.driver.borrow_mut().turn(wait)?;
+            let completions = self.driver(|d| d.turn(wait))?;
             let now = Instant::now();
             self.0.now.set(now);
             if completions > 0 {
                 idle.woken(now);
             }
-            let fired = self.0.driver.borrow_mut().advance(self.tick_at(now)) + self.wake_sleepers(now);
+            let fired = self.driver(|d| d.advance(self.tick_at(now))) + self.wake_sleepers(now);
             if busy || completions > 0 || fired > 0 {
                 glommio::executor().yield_now().await;
             }
@@ -211,5 +215,14 @@ impl Core {
             !due
         });
         before - sleepers.len()
+    }
+}
+
+/// Ends the process if it is dropped, as it is when a panic unwinds past it.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        std::process::abort();
     }
 }

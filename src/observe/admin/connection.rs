@@ -12,15 +12,29 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
+/// What clients may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) connections: usize,
+    pub(super) time: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { connections: ADMIN_CONNECTIONS_MAX, time: Duration::from_millis(ADMIN_CONNECTION_MS) }
+    }
+}
+
 /// A listener that accepts only while there is a place.
 pub(super) struct Bounded {
     socket: TcpListener,
     places: Arc<Semaphore>,
+    time: Duration,
 }
 
 impl Bounded {
-    pub(super) fn new(socket: TcpListener) -> Self {
-        Self { socket, places: Arc::new(Semaphore::new(ADMIN_CONNECTIONS_MAX)) }
+    pub(super) fn new(socket: TcpListener, bounds: Bounds) -> Self {
+        Self { socket, places: Arc::new(Semaphore::new(bounds.connections)), time: bounds.time }
     }
 }
 
@@ -32,7 +46,7 @@ impl axum::serve::Listener for Bounded {
         // Fails only for a closed semaphore, and this one is never closed.
         let place = Arc::clone(&self.places).acquire_owned().await.ok();
         let (stream, peer) = axum::serve::Listener::accept(&mut self.socket).await;
-        let end = Box::pin(sleep(Duration::from_millis(ADMIN_CONNECTION_MS)));
+        let end = Box::pin(sleep(self.time));
         (Visit { stream, end, _place: place }, peer)
     }
 

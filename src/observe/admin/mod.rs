@@ -4,7 +4,7 @@ mod connection;
 mod routes;
 
 use super::registry::{Exposition, Registry};
-use connection::Bounded;
+use connection::{Bounded, Bounds};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -73,11 +73,15 @@ impl AdminListener {
     /// # Errors
     /// If the machine gives no thread or no descriptors for it.
     pub fn serve(self, admin: Admin) -> Result<AdminThread, AdminError> {
+        self.serve_within(Bounds::default(), admin)
+    }
+
+    fn serve_within(self, bounds: Bounds, admin: Admin) -> Result<AdminThread, AdminError> {
         let start = || {
             let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
             let listener = {
                 let _context = runtime.enter();
-                Bounded::new(tokio::net::TcpListener::from_std(self.socket)?)
+                Bounded::new(tokio::net::TcpListener::from_std(self.socket)?, bounds)
             };
             let router = routes::router(Shown {
                 exposition: Exposition::new(Arc::clone(&admin.registry)),

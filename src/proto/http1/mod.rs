@@ -14,6 +14,7 @@ mod error;
 mod field;
 mod framing;
 mod host;
+mod mask;
 mod request;
 mod response;
 mod scan;

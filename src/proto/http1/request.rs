@@ -92,6 +92,11 @@ impl RequestHead {
         }
     }
 
+    /// Forgets a head that was begun, so that the next call of [`parse`](Self::parse) begins a new one.
+    pub fn restart(&mut self) {
+        self.scan = HeadScanner::default();
+    }
+
     /// Parses the head at the start of `octets`, which may hold more behind it. After `Partial`, call again
     /// with the same octets and more behind them: none is looked at twice. After `Complete` or an error the
     /// next call begins a new head.

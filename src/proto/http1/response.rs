@@ -44,6 +44,11 @@ impl ResponseHead {
         }
     }
 
+    /// Forgets a head that was begun, so that the next call of [`parse`](Self::parse) begins a new one.
+    pub fn restart(&mut self) {
+        self.scan = HeadScanner::default();
+    }
+
     /// Parses the head at the start of `octets`, the answer to a request with `method`; see
     /// [`super::RequestHead::parse`] for how calls go on. An interim answer (1xx) is a head of its own: after
     /// all but 101, parse again behind it.
@@ -51,6 +56,8 @@ impl ResponseHead {
         let outcome = match self.scan.advance(octets) {
             Ok(None) => return Ok(Parsed::Partial),
             Ok(Some(found)) => self.read(octets, found, method),
+            // The scan measures the first line as it would a request's.
+            Err(HeadError::TargetTooLong) => Err(HeadError::StatusLine),
             Err(error) => Err(error),
         };
         self.scan = HeadScanner::default();

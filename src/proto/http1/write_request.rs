@@ -61,7 +61,6 @@ pub fn write_request_head(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], 
 /// Writes what must stand before the fields, unless it can be copied along with them; tells where the copy
 /// begins.
 fn first_lines(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8]) -> usize {
-    let first_field = head.fields().as_slice().first();
     if head.version() == Version::Http11 && !head.has_absolute_target() {
         return head.whole().start();
     }
@@ -78,7 +77,7 @@ fn first_lines(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8]) -> usize {
         out.extend_from_slice(head.authority(octets));
         out.extend_from_slice(b"\r\n");
     }
-    first_field.map_or(head.whole().end() - 2, Field::line_start)
+    head.fields().as_slice().first().map_or(head.whole().end() - 2, Field::line_start)
 }
 
 #[inline]

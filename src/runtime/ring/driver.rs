@@ -75,7 +75,8 @@ pub(crate) struct Driver<K> {
     pub(super) doorbell_rang: bool,
     pub(super) doorbell_waker: Option<Waker>,
     pub(super) open: usize,
-    pub(super) open_max: usize,
+    /// With so many open, accepting pauses.
+    pub(super) accept_max: usize,
     pub(super) stats: RingStats,
 }
 
@@ -89,7 +90,8 @@ pub(crate) enum End {
 }
 
 impl<K: Kernel> Driver<K> {
-    /// A driver for at most `open_max` descriptors, woken by writes to the eventfd `doorbell`.
+    /// A driver for about `open_max` descriptors, woken by writes to the eventfd `doorbell`. An eighth is for streams
+    /// that we open: clients that take all there is could not be served.
     pub(crate) fn new(kernel: K, doorbell: RawFd, open_max: usize) -> Self {
         let mut driver = Driver {
             kernel,
@@ -109,7 +111,7 @@ impl<K: Kernel> Driver<K> {
             doorbell_rang: false,
             doorbell_waker: None,
             open: 0,
-            open_max,
+            accept_max: open_max - open_max / 8,
             stats: RingStats::default(),
         };
         driver.listen_for_doorbell();

@@ -55,7 +55,8 @@ fn rewritten(head: &RequestHead, octets: &[u8], peer_is_trusted: bool) {
     let mut again = RequestHead::new();
     match again.parse(&out) {
         Ok(Parsed::Complete { len }) => assert_eq!(len, out.len()),
-        // What is added may take a head beyond its limits, and a request without a host has none after either.
+        // What is added may take a head beyond its limits, and a request without a host has none after
+        // either.
         other => {
             use ringway_fuzz::proto::http1::HeadError::{HostMalformed, TooLarge, TooManyFields};
             assert!(

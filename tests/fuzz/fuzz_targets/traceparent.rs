@@ -1,4 +1,5 @@
-//! A traceparent value: what is read is version 00 and reads back as itself; what is continued keeps its trace.
+//! A traceparent value: what is read is version 00 and reads back as itself; what is continued keeps its
+//! trace.
 
 #![no_main]
 

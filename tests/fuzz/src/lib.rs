@@ -1,4 +1,5 @@
-//! What the targets share. The codec is taken in by path: it needs nothing of the router, and builds in seconds.
+//! What the targets share. The codec is taken in by path: it needs nothing of the router, and builds in
+//! seconds.
 
 #[path = "../../../src/limits.rs"]
 #[allow(dead_code, reason = "most bounds are the router's")]
@@ -21,8 +22,8 @@ pub fn prefix_ends(len: usize, step: usize) -> impl Iterator<Item = usize> {
     (0..len).step_by(step).chain([len])
 }
 
-/// What holds of every head that was accepted: CR and LF in pairs alone, no other control octet but HTAB, and field lines
-/// of a token and a value without white space around it.
+/// What holds of every head that was accepted: CR and LF in pairs alone, no other control octet but HTAB, and
+/// field lines of a token and a value without white space around it.
 pub fn assert_head(head: &[u8], fields: &Fields) {
     assert!(head.ends_with(b"\r\n\r\n"));
     for (at, &octet) in head.iter().enumerate() {

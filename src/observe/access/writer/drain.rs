@@ -38,7 +38,7 @@ impl Drain {
     /// a busy core cannot hold up the others. After an error the next turn goes on where this one stopped.
     pub(super) fn turn(&mut self, out: &mut impl Write) -> Turn {
         let mut turn = Turn { octets: 0, error: None };
-        if let Some(torn) = self.torn.take() {
+        if let Some(torn) = self.torn {
             self.write(torn, out, &mut turn);
         }
         for source in 0..self.sources.len() {
@@ -52,11 +52,11 @@ impl Drain {
         turn
     }
 
-    /// Writes so many octets of a source; on an error the rest is remembered.
+    /// Writes so many octets of a source. On an error the rest is remembered, if something of it was written.
     fn write(&mut self, Torn { source, octets }: Torn, out: &mut impl Write, turn: &mut Turn) {
         let mut left = octets;
         while left > 0 {
-            let Ok(chunk) = self.sources[source].0.read_chunk(left) else { return };
+            let Ok(chunk) = self.sources[source].0.read_chunk(left) else { break };
             let (first, second) = chunk.as_slices();
             match out.write_vectored(&[IoSlice::new(first), IoSlice::new(second)]) {
                 Ok(0) => turn.error = Some(ErrorKind::WriteZero.into()),
@@ -70,9 +70,11 @@ impl Drain {
                 Err(error) => turn.error = Some(error),
             }
             if turn.error.is_some() {
-                self.torn = (left < octets).then_some(Torn { source, octets: left });
+                let begun = left < octets || self.torn.is_some();
+                self.torn = begun.then_some(Torn { source, octets: left });
                 return;
             }
         }
+        self.torn = None;
     }
 }

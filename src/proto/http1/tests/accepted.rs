@@ -58,6 +58,16 @@ fn a_head_is_reusable_after_success_and_error() {
 }
 
 #[test]
+fn a_begun_head_can_be_forgotten() {
+    let mut head = RequestHead::new();
+    assert_eq!(head.parse(b"GET /long/enough HTTP/1.1\r\nHost: b"), Ok(Parsed::Partial));
+    head.restart();
+    let octets = get_with("");
+    assert_eq!(head.parse(&octets), Ok(Parsed::Complete { len: octets.len() }));
+    assert_eq!((head.path(&octets), head.host()), (b"/".as_slice(), b"a.example".as_slice()));
+}
+
+#[test]
 fn hosts() {
     let longest = format!("{}.", "a".repeat(253));
     for (host, name) in [

@@ -1,0 +1,69 @@
+# What people and CI do with ringway. Each target installs what it lacks (Debian) and says so; `make` alone lists them.
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-print-directory
+# Where rustup puts cargo, and Debian its servers: not every shell looks there.
+export PATH := $(HOME)/.cargo/bin:$(PATH):/usr/sbin
+
+MINUTES     ?= 1
+TARGET_DIR  := $(or $(CARGO_TARGET_DIR),target)
+HOST        := $(shell PATH="$(PATH)" rustc -vV 2>/dev/null | sed -n 's/^host: //p')
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench fuzz clean install format docs lints tests demo asan fuzz-smoke
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## start a router and a demo origin on this machine, until Ctrl-C
+	@tools/install
+	@cargo build --release --locked -p ringway -p ringway-loadgen
+	@tools/demo $(TARGET_DIR)/release
+
+test: ## everything that CI checks, in stages, with a table of minutes at the end
+	@tools/stages install format docs lints tests demo asan fuzz-smoke
+
+bench: ## ringway beside nginx, haproxy and pingora: one table with ratios
+	@tools/install bench
+	@cargo build --release --locked -p ringway -p ringway-loadgen -p ringway-bench
+	@cargo build --release --locked --manifest-path bench/peers/pingora/Cargo.toml
+	@$(TARGET_DIR)/release/ringway-bench compare --dataset 4000000
+
+fuzz: install ## every fuzz target, MINUTES=1 each
+	@tools/fuzz $$(( $(MINUTES) * 60 ))
+
+clean: ## remove what was built
+	@cargo clean
+	@rm -rf tests/fuzz/target bench/peers/*/target
+
+# The stages of `make test`. Each also runs alone.
+
+install:
+	@tools/install tests
+
+format:
+	@cargo fmt --all --check -- --color $(or $(CARGO_TERM_COLOR),never)
+
+docs:
+	@tools/check-docs
+
+# The flags and the profile are those of the tests, so that no package is made twice.
+lints: install
+	@cargo clippy --locked --workspace --all-targets -- -D warnings
+
+tests: install
+	@cargo test --locked --workspace --lib --bins --tests
+
+# `make run` as a newcomer meets it, with the tests' build: the lines that it prints must answer.
+demo: install
+	@cargo build --locked -p ringway -p ringway-loadgen
+	@tools/demo --check $(TARGET_DIR)/debug
+
+# The ring driver against its fake kernel, under AddressSanitizer, which needs a switch on the stable compiler.
+asan: install
+	@RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address CARGO_TARGET_DIR=$(TARGET_DIR)/asan \
+	  cargo test --locked -p ringway --lib --target $(HOST) runtime::ring
+
+fuzz-smoke: install
+	@tools/fuzz 5

@@ -1,0 +1,49 @@
+//! Every bound of the generator and its origin, unit in its name.
+
+/// Connections of one process, which leaves some of 20,000 descriptors to an origin and a router beside it.
+pub const CONNECTIONS_MAX: usize = 9_900;
+/// Connections that are opened at a time: more would overflow the listener's queue and wait for a SYN's second try.
+pub const CONNECTING_MAX: usize = 128;
+/// Descriptors beside the connections: the ring, standard streams, signals, listeners.
+pub const DESCRIPTORS_BESIDE: usize = 128;
+/// Targets of one run.
+pub const TARGETS_MAX: usize = 16;
+/// Rounds of one run.
+pub const ROUNDS_MAX: u32 = 1_000;
+/// Longest window, warm-up, hold or timeout.
+pub const SECONDS_MAX: f64 = 86_400.0;
+/// Arrivals a second of one open loop.
+pub const RATE_MAX: f64 = 10_000_000.0;
+/// Requests of one window when they are counted.
+pub const REQUESTS_MAX: u64 = 10_000_000_000;
+/// Arrivals that wait for a connection; more are counted as dropped.
+pub const WAITING_MAX: usize = 1 << 20;
+/// Arrivals handed out before other tasks get their turn.
+pub const ARRIVALS_PER_TURN: usize = 256;
+/// After a refused connection, so that a target that is down is asked a hundred times a second, not a million.
+pub const CONNECT_RETRY_PAUSE_MS: u64 = 10;
+/// Shortest latency told apart, in nanoseconds, and the longest; longer ones count as this.
+pub const LATENCY_MIN_NS: u64 = 1;
+pub const LATENCY_MAX_NS: u64 = 60_000_000_000;
+/// Significant decimal digits of every latency.
+pub const LATENCY_DIGITS: u8 = 3;
+/// Octets of a file of host names.
+pub const HOSTS_FILE_OCTETS_MAX: u64 = 1 << 30;
+/// Host names drawn in advance; a run that asks more begins anew with the first.
+pub const TAPE_NAMES: usize = 1 << 20;
+/// Octets of a path on the command line.
+pub const PATH_OCTETS_MAX: usize = 4_096;
+/// Octets of the origin's fixed answer; `/size/N` has no such bound.
+pub const FIXED_BODY_OCTETS_MAX: usize = 16 << 20;
+/// Field lines of the origin's answer.
+pub const ANSWER_FIELDS_MAX: usize = 64;
+/// Addresses that one origin listens on.
+pub const LISTENERS_MAX: usize = 1_024;
+/// One piece of a streamed body; head buffers up to this size are reused.
+pub const PIECE_OCTETS: usize = ringway::limits::HEAD_BUFFER_KEPT_OCTETS;
+/// How long the origin waits for a client that takes nothing, or owes it the rest of a request.
+pub const ORIGIN_STALL_SECONDS: u64 = 60;
+/// Longest answer delay that a path may ask of the origin.
+pub const DELAY_MS_MAX: u64 = 60_000;
+/// How often the core tells how far it is; beside a terminal one report in four is printed.
+pub const PROGRESS_MS: u64 = 250;

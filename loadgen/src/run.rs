@@ -1,0 +1,194 @@
+//! `run`: acts on a plan and reports what came of it.
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::{self, Write};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::mpsc;
+
+use ringway::runtime::{Core, CoreOptions, machine, start};
+
+use crate::cli::{self, CoreChoice, RunOptions};
+use crate::error::Error;
+use crate::limits;
+use crate::mix::{self, Mix};
+use crate::plan::{Extent, Plan, Target, Turn};
+use crate::progress::{self, Progress};
+use crate::record::Record;
+use crate::report::Report;
+use crate::{table, window};
+
+/// What the core tells the main thread.
+enum Event {
+    Progress(progress::Report),
+    Turn(Turn, Box<Record>),
+    /// A turn could not begin; the run ends.
+    Failed(Turn, String),
+}
+
+/// Runs all turns, printing progress to standard error and the report as asked.
+///
+/// # Errors
+/// Wrong options or files, a target that takes no connection or answers nothing, a machine that lacks something.
+pub fn run(options: &RunOptions) -> Result<(), Error> {
+    let targets = options.target.iter().map(resolve).collect::<Result<_, _>>()?;
+    let plan = Plan::new(options, targets).map_err(Error::Usage)?;
+    let core = core_options(options.core, options.connections)?;
+    let requests = match plan.extent {
+        Extent::Requests(count) => count,
+        Extent::Time { .. } => u64::MAX,
+    };
+    let mix = Mix::new(&options.path, plan.keep_alive, mix::tape(options, requests)?);
+    let records = turns(core, &plan, mix)?;
+    publish(&Report::new(&plan, &records), options.json.as_deref())?;
+    unanswered(&plan, &records)
+}
+
+/// Runs the plan's turns on a core of their own; returns their records.
+fn turns(options: CoreOptions, plan: &Plan, mix: Mix) -> Result<Vec<(Turn, Record)>, Error> {
+    let (tell, told) = mpsc::channel();
+    let acted = plan.clone();
+    let main = move |core: Core, _| async move {
+        act(&core, &acted, mix, &tell).await;
+        core.stop();
+    };
+    let (thread, _mailbox) = start::<(), _>(options, main, || ()).map_err(no_core)?;
+    let (mut records, mut failed, mut progress) = (Vec::new(), None, Progress::new(plan));
+    for event in told {
+        match event {
+            Event::Progress(report) => progress.show(plan, &report),
+            Event::Turn(turn, record) => records.push((turn, *record)),
+            Event::Failed(turn, why) => failed = Some((turn, why)),
+        }
+    }
+    progress.end();
+    thread.join().map_err(no_core)?;
+    match failed {
+        None => Ok(records),
+        Some((turn, why)) => {
+            let Target { name, address } = &plan.targets[turn.target];
+            Err(Error::Input(format!(
+                "{name}: no connection to {address}: {why}; is it running, and this its address?"
+            )))
+        }
+    }
+}
+
+/// On the core: one turn after the other.
+async fn act(core: &Core, plan: &Plan, mix: Mix, tell: &mpsc::Sender<Event>) {
+    machine::sharpen_timers();
+    let mix = Rc::new(RefCell::new(mix));
+    for turn in plan.turns() {
+        let tick = |record: &Record, elapsed| {
+            let (requests, errors) = (record.requests(), record.errors());
+            // Nobody listens only when the process ends.
+            let _ = tell.send(Event::Progress(progress::Report { turn, elapsed, requests, errors }));
+        };
+        let event = match window::run(core, plan, turn, &mix, tick).await {
+            Ok(record) => Event::Turn(turn, Box::new(record)),
+            Err(why) => Event::Failed(turn, why),
+        };
+        let failed = matches!(event, Event::Failed(..));
+        if tell.send(event).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// The address of a target.
+///
+/// # Errors
+/// The name is not known.
+pub fn resolve(target: &cli::Target) -> Result<Target, Error> {
+    let authority = &target.authority;
+    let unknown = |why: String| Error::Input(format!("--target {authority}: {why}; check the host name"));
+    let mut addresses = authority.to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
+    let address: SocketAddr = addresses.next().ok_or_else(|| unknown("has no address".to_owned()))?;
+    Ok(Target { name: target.name.clone(), address })
+}
+
+/// The options of a core that holds so many connections.
+///
+/// # Errors
+/// The CPU or the descriptors are not to be had, or the kernel lacks what the ring needs.
+pub fn core_options(choice: CoreChoice, connections: usize) -> Result<CoreOptions, Error> {
+    let cpus = machine::cpus();
+    let cpu = match choice.cpu {
+        Some(cpu) if cpus.contains(&cpu) => cpu,
+        None if let Some(last) = cpus.last() => *last,
+        _ => {
+            let asked = choice.cpu.unwrap_or_default();
+            return Err(Error::Machine(format!("--cpu {asked}: not ours to use; choose one of {cpus:?}")));
+        }
+    };
+    machine::probe().map_err(|lacking| Error::Machine(lacking.to_string()))?;
+    let descriptors = machine::descriptors().map_err(|lacking| Error::Machine(lacking.to_string()))?;
+    let needed = connections + limits::DESCRIPTORS_BESIDE;
+    if descriptors < needed {
+        let why =
+            format!("{connections} connections need {needed} descriptors, and {descriptors} are allowed");
+        return Err(Error::Machine(format!("{why}; raise the limit with: ulimit -n {needed}")));
+    }
+    Ok(CoreOptions {
+        index: 0,
+        cpu,
+        idle: choice.idle.into(),
+        open_max: descriptors - limits::DESCRIPTORS_BESIDE,
+    })
+}
+
+/// The core's thread could not be started, or its ring broke.
+#[must_use]
+pub fn no_core(error: io::Error) -> Error {
+    Error::Machine(format!("the core's thread ended: {error}; see dmesg for the reason"))
+}
+
+/// A target that never answered was not measured.
+fn unanswered(plan: &Plan, records: &[(Turn, Record)]) -> Result<(), Error> {
+    for (at, target) in plan.targets.iter().enumerate() {
+        let mut mine = records.iter().filter(|(turn, _)| turn.target == at);
+        if mine.all(|(_, record)| record.answers() == 0) {
+            return Err(Error::Input(format!(
+                "{}: not one request was answered; see the errors above",
+                target.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn publish(report: &Report, json: Option<&Path>) -> Result<(), Error> {
+    let table = table::render(report);
+    match json {
+        None => print(&table),
+        Some(path) if path.as_os_str() == "-" => {
+            // The table is a courtesy here.
+            let _ = io::stderr().write_all(table.as_bytes());
+            print(&(document(report) + "\n"))
+        }
+        Some(path) => {
+            print(&table)?;
+            let place = path.display();
+            fs::write(path, document(report) + "\n").map_err(|e| {
+                Error::Input(format!("--json {place}: cannot be written: {e}; choose another place"))
+            })
+        }
+    }
+}
+
+fn document(report: &Report) -> String {
+    serde_json::to_string_pretty(report).expect("numbers, texts and lists can always be written")
+}
+
+/// Writes to standard output.
+///
+/// # Errors
+/// It cannot be written to.
+pub fn print(text: &str) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|e| Error::Input(format!("standard output cannot be written to: {e}")))
+}

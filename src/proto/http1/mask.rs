@@ -1,0 +1,137 @@
+//! Which octets of a head are CR, LF or control, 64 at a time: with AVX2 where the processor has it, else one
+//! by one.
+
+#![allow(unsafe_code, reason = "AVX2, without which the scan would cost as much as the parser behind it")]
+
+/// Octets that one set of masks tells of.
+pub(super) const BLOCK: usize = 64;
+
+/// One bit for each octet of a block that is CR, that is LF, and that is any control octet below SP but HTAB.
+/// DEL is left to the parser.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Masks {
+    pub(super) cr: u64,
+    pub(super) lf: u64,
+    pub(super) control: u64,
+}
+
+/// Hands over the masks of each block of `octets` in turn, with the number of octets they tell of, until
+/// `go_on` says no. Only the last block is short; its masks have no bit set behind the end.
+#[inline]
+pub(super) fn with_masks(octets: &[u8], go_on: impl FnMut(Masks, usize) -> bool) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the callee needs AVX2, which has just been found.
+        return unsafe { with_masks_avx2(octets, go_on) };
+    }
+    each_block(octets, masks, go_on);
+}
+
+#[inline(always)]
+fn each_block(
+    octets: &[u8],
+    masks: impl Fn(&[u8; BLOCK]) -> Masks,
+    mut go_on: impl FnMut(Masks, usize) -> bool,
+) {
+    let (blocks, rest) = octets.as_chunks::<BLOCK>();
+    for block in blocks {
+        if !go_on(masks(block).without_tabs(block), BLOCK) {
+            return;
+        }
+    }
+    if !rest.is_empty() {
+        let mut block = [b' '; BLOCK];
+        block[..rest.len()].copy_from_slice(rest);
+        go_on(masks(&block).without_tabs(&block), rest.len());
+    }
+}
+
+impl Masks {
+    /// HTAB is lawful, and rare.
+    #[inline(always)]
+    fn without_tabs(mut self, block: &[u8; BLOCK]) -> Self {
+        let mut others = self.control & !(self.cr | self.lf);
+        while others != 0 {
+            if block.get(others.trailing_zeros() as usize) == Some(&b'\t') {
+                self.control &= !(others & others.wrapping_neg());
+            }
+            others &= others - 1;
+        }
+        self
+    }
+}
+
+/// One octet a step.
+fn masks(block: &[u8; BLOCK]) -> Masks {
+    let mut masks = Masks::default();
+    for (at, &octet) in block.iter().enumerate() {
+        masks.control |= u64::from(octet < b' ') << at;
+        masks.cr |= u64::from(octet == b'\r') << at;
+        masks.lf |= u64::from(octet == b'\n') << at;
+    }
+    masks
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn with_masks_avx2(octets: &[u8], go_on: impl FnMut(Masks, usize) -> bool) {
+    each_block(octets, |block| masks_avx2(block), go_on);
+}
+
+/// Thirty-two octets a step.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx2")]
+fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
+    use std::arch::x86_64::{
+        _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_set1_epi8,
+    };
+    let mut masks = Masks::default();
+    for (step, half) in block.as_chunks::<32>().0.iter().enumerate() {
+        // SAFETY: `half` is 32 octets, as many as the unaligned load reads.
+        let octets = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
+        let bits = |found| u64::from(_mm256_movemask_epi8(found).cast_unsigned()) << (32 * step);
+        let is = |octet| bits(_mm256_cmpeq_epi8(octets, _mm256_set1_epi8(octet)));
+        let low = _mm256_min_epu8(octets, _mm256_set1_epi8(0x1f));
+        masks.control |= bits(_mm256_cmpeq_epi8(low, octets));
+        masks.cr |= is(0x0d);
+        masks.lf |= is(0x0a);
+    }
+    masks
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert_eq, prop_oneof, proptest};
+
+    use super::{BLOCK, Masks, each_block, masks, with_masks};
+
+    fn gather(with: impl FnOnce(&mut dyn FnMut(Masks, usize) -> bool)) -> Vec<(Masks, usize)> {
+        let mut seen = Vec::new();
+        with(&mut |masks, judged| {
+            seen.push((masks, judged));
+            true
+        });
+        seen
+    }
+
+    proptest! {
+        /// Whatever the processor offers gives what one octet a step gives.
+        #[test]
+        fn all_ways_agree(octets in proptest::collection::vec(
+            prop_oneof![any::<u8>(), proptest::sample::select(b"\r\n\t a".to_vec())], 0..3 * BLOCK,
+        )) {
+            let plain = gather(|go_on| each_block(&octets, masks, go_on));
+            prop_assert_eq!(gather(|go_on| with_masks(&octets, go_on)), &plain[..]);
+            for (block, (masks, judged)) in octets.chunks(BLOCK).zip(plain) {
+                prop_assert_eq!(block.len(), judged);
+                for at in 0..BLOCK {
+                    let octet = block.get(at).copied().unwrap_or(b' ');
+                    let bits = [masks.cr, masks.lf, masks.control].map(|mask| mask >> at & 1 == 1);
+                    let control = octet < b' ' && octet != b'\t';
+                    prop_assert_eq!(bits, [octet == b'\r', octet == b'\n', control]);
+                }
+            }
+        }
+    }
+}
