@@ -33,7 +33,7 @@ pub const RECV_BUFFERS_IN_RING: u16 = 256;
 pub const RECV_BUFFERS_PRESSED: usize = RECV_BUFFERS as usize / 2;
 /// Received and not yet read, per connection; above it the receive is cancelled, so that a slow reader holds
 /// back its peer. The kernel may deliver up to 32 buffers more in the same turn.
-pub const RECV_QUEUE_OCTETS: u32 = 64 << 10;
+pub const RECV_QUEUE_OCTETS: usize = 64 << 10;
 /// Queued for sending and not yet taken by the kernel, per connection; above it senders wait.
 pub const SEND_QUEUE_OCTETS: usize = 64 << 10;
 /// Pieces of one vectored send.
@@ -65,7 +65,7 @@ pub const CLOSE_RETRY_TICKS: u32 = 100;
 pub const SPIN_BUDGET_US: u64 = 100;
 /// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
 pub const CONNECTION_BUFFERED_OCTETS: usize =
-    RECV_QUEUE_OCTETS as usize + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
+    RECV_QUEUE_OCTETS + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
 /// Memory that one core pins: the two queues of its ring and the ring of provided buffers.
 pub const PINNED_OCTETS_PER_CORE: usize = RING_SUBMISSIONS as usize * 68
     + RING_COMPLETIONS as usize * 16

@@ -1,7 +1,7 @@
 //! Deadlines of slots, over the lazily moved wheel.
 
 use super::driver::Driver;
-use super::kernel::{Kernel, Kind, Op};
+use super::kernel::Kernel;
 use super::slot::{NEVER, Phase, flag};
 use crate::limits;
 use std::time::Duration;
@@ -74,16 +74,15 @@ impl<K: Kernel> Driver<K> {
             Phase::Listening => self.resume(slot),
             Phase::Finishing => {
                 self.stats.finish_timeouts += 1;
-                self.kernel.reset_on_close(s.fd);
                 self.close(slot);
             }
             // A cancel that met its operation half way may have missed it.
-            Phase::Closing if s.fd >= 0 && !s.is_flying(Kind::Cancel) => {
-                let fd = s.fd;
-                self.push(Op::CancelAll { fd }, Kind::Cancel, slot);
+            Phase::Closing => {
+                s.clear(flag::CANCELLED);
                 self.set_deadline(slot, self.tick + limits::CLOSE_RETRY_TICKS);
+                self.go_on_closing(slot);
             }
-            Phase::Closing | Phase::Free => {}
+            Phase::Free => {}
         }
     }
 }
