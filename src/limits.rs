@@ -120,6 +120,11 @@ pub const SCRATCH_POOL: usize = 256;
 pub const WARM_MS: u64 = 200;
 /// Requests that one connection may have answered in a row before other tasks run.
 pub const REQUESTS_PER_TURN: u32 = 32;
+/// Interim (1xx) responses before a final one; beyond: 502.
+pub const INTERIM_RESPONSES_MAX: usize = 32;
+/// How long a start waits for a predecessor's listening sockets to go, in milliseconds: the kernel closes what a killed
+/// process had in a ring a moment after its end.
+pub const PREDECESSOR_MS: u64 = 2_000;
 /// What a client may still send after an answer that ends its connection; then it is closed regardless.
 pub const LINGER_OCTETS: usize = 1 << 20;
 /// How long that may take, in milliseconds.

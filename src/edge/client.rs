@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::core::{Door, Edge};
 use super::reader::Reader;
+use super::relay;
 use crate::runtime::{Fault, Stream};
 
 /// Kept small: an idle connection is this, its task and its slot.
@@ -68,6 +69,13 @@ impl Client {
             Err(Fault::TimedOut) => Next::Nothing,
             Ok(false) | Err(Fault::Os(_)) => Next::End,
         }
+    }
+
+    /// Waits until all answers are with the kernel; false if the client has stopped reading. A connection that closes before
+    /// may cut the last one.
+    pub(super) async fn has_taken_all(&self, edge: &Edge) -> bool {
+        let progress = edge.settings.timeouts.origin.body_progress;
+        self.stream.queued_octets() == 0 || relay::taken(&self.stream, 0, progress).await.is_ok()
     }
 
     /// The peer's address, asked once. A peer that is gone has none, and will not read an answer either.

@@ -60,10 +60,13 @@ fn serve_connection(open: Open, mut client: Client) -> impl Future<Output = ()> 
         let edge = &*open.0;
         loop {
             match client.next(edge, edge.settings.timeouts.idle).await {
-                Next::Request if Box::pin(serve_requests(edge, &mut client)).await => {}
-                Next::Request | Next::End => return,
-                Next::Nothing => return edge.metrics.idle_timeouts.inc(),
+                Next::Request if Box::pin(serve_requests(edge, &mut client)).await => continue,
+                Next::Request => return,
+                Next::Nothing => edge.metrics.idle_timeouts.inc(),
+                Next::End => {}
             }
+            Box::pin(client.has_taken_all(edge)).await;
+            return;
         }
     }
 }
@@ -88,8 +91,8 @@ async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
         }
         match client.next(edge, WARM).await {
             Next::Request => {}
-            Next::Nothing => return true,
-            Next::End => return false,
+            // An end is met again by whoever asks next.
+            Next::Nothing | Next::End => return true,
         }
     }
 }
@@ -111,6 +114,7 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         }
         Err(failure) => (Identity::unknown(edge), Err(failure)),
     };
+    let cut = outcome.is_err() && record.is_answered();
     let goes_on = match &outcome {
         Ok(goes_on) => *goes_on,
         Err(failure) => fail(edge, client, scratch, &identity, &record, failure),
@@ -118,11 +122,13 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
     let reason = outcome.err().map(|failure| failure.reason);
     log::finish(edge, client, scratch, &identity, &record, reason);
     drop(in_flight);
-    if reason.is_some() && record.until_close.get() {
-        // The response is cut. Without a length or chunks, only a reset tells it from one that is whole.
-        client.stream.reset();
+    if cut {
+        // Without a length or chunks, only a reset tells a response that was cut from one that is whole.
+        if record.until_close.get() {
+            client.stream.reset();
+        }
     } else if !goes_on {
-        reply::linger(client).await;
+        reply::linger(edge, client).await;
     }
     goes_on
 }
@@ -156,8 +162,6 @@ fn fail(
     let framed = failure.head.is_none() && !scratch.octets.is_empty() && !scratch.has_body();
     let goes_on =
         framed && scratch.head.keep_alive() && !edge.is_draining() && failure.reason != Reason::ClientGone;
-    if let Some(status) = reply::problem(edge, client, scratch, identity, failure, goes_on) {
-        record.answered(status);
-    }
+    reply::problem(edge, client, scratch, identity, record, failure, goes_on);
     goes_on
 }

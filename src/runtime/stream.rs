@@ -70,6 +70,17 @@ impl Stream {
         self.core.driver(|d| d.queued_octets(self.slot))
     }
 
+    /// Octets that the peer has not acknowledged: queued here, or in the kernel's send buffer. One system call. Only as
+    /// this falls does the peer take anything; the kernel reports room long after.
+    pub fn octets_ahead(&self) -> usize {
+        let fd = self.core.driver(|d| d.descriptor(self.slot));
+        let mut in_kernel: libc::c_int = 0;
+        // SAFETY: the driver keeps the descriptor open for as long as this stream exists; the call writes one int, ours.
+        let told = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut in_kernel) };
+        let in_kernel = if told == 0 { usize::try_from(in_kernel).unwrap_or(0) } else { 0 };
+        self.queued_octets() + in_kernel
+    }
+
     /// Ready with the error that broke the stream (a reset, say), once one has. A FIN is no error: the peer may
     /// have said all that it has to say and wait for an answer.
     pub fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<Fault> {
