@@ -122,3 +122,25 @@ fn a_malformed_chunk_is_the_clients_fault() {
     assert_eq!(failures, 4);
     wait_until("the origin's connections are closed", || origin.open() == 0);
 }
+
+/// Interim answers without end, to a client that reads none: nothing of the router's may grow with them.
+#[test]
+fn interim_answers_without_end_are_refused() {
+    let origin = Origin::start(|mut visit| {
+        if visit.request().is_ok() {
+            while visit.wire.send("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100)).is_ok() {}
+        }
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    client.send(GET).unwrap();
+    let mut interim = 0;
+    let got = loop {
+        match client.response().unwrap() {
+            hints if hints.status == 103 => interim += 1,
+            last => break last,
+        }
+    };
+    assert_eq!((got.status, interim), (502, 32));
+    wait_until("the origin's connection is closed", || origin.open() == 0);
+}

@@ -190,3 +190,40 @@ fn services_have_timeouts_of_their_own() {
     let ask = |host: &str| router.connect().ask(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")).status;
     assert_eq!((ask("a.test"), ask("b.test")), (504, 200));
 }
+
+/// The last octets of a response wait in the router while the client digests what it has. Closing must not cost them.
+#[test]
+fn a_reader_that_pauses_near_the_end_gets_the_rest() {
+    const SIZE: usize = 24 << 20;
+    let origin = Origin::answering(|_, _| ok(noise(SIZE)));
+    let router = Setup::to(&[origin.address]).start();
+    let body = noise(SIZE);
+    std::thread::scope(|scope| {
+        for (connection, half_closed) in [("close", false), ("keep-alive", true)] {
+            let (router, body) = (&router, &body);
+            scope.spawn(move || {
+                let mut client = router.connect();
+                let field = format!("Connection: {connection}\r\n");
+                client.send(format!("GET / HTTP/1.1\r\nHost: a.test\r\n{field}\r\n")).unwrap();
+                if half_closed {
+                    client.finish_sending();
+                }
+                let (_, head) = client.response_head().unwrap();
+                let id = head.get("x-request-id").unwrap();
+                // Reads on until the router has the whole response, and no further.
+                let mut got = Vec::new();
+                while !router.log().iter().any(|line| line["http.request.id"] == id) {
+                    got.extend(client.exactly(64 << 10).unwrap());
+                    pause(Duration::from_millis(60)); // the log is written every 50 ms
+                }
+                // Longer than a connection may linger and finish.
+                pause(Duration::from_secs(9));
+                got.extend(client.exactly(SIZE - got.len()).unwrap_or_else(|cut| {
+                    panic!("{connection}: {cut:?} {} octets before the end", SIZE - got.len())
+                }));
+                assert!(got == *body, "{connection}: another body came");
+            });
+        }
+    });
+    router.wait_quiet();
+}
