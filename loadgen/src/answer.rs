@@ -82,9 +82,8 @@ impl AnswerReader {
     pub fn reset(&mut self) {
         self.body = None;
         self.begun = false;
-        if !self.carry.is_empty() {
-            (self.head, self.carry) = (ResponseHead::new(), Vec::new());
-        }
+        self.carry.clear();
+        self.head.restart();
     }
 
     fn read(&mut self, octets: &[u8]) -> Result<Option<Answer>, AnswerError> {

@@ -39,8 +39,8 @@ pub const FIXED_BODY_OCTETS_MAX: usize = 16 << 20;
 pub const ANSWER_FIELDS_MAX: usize = 64;
 /// Addresses that one origin listens on.
 pub const LISTENERS_MAX: usize = 1_024;
-/// One piece of a streamed body; head buffers up to this size are reused.
-pub const PIECE_OCTETS: usize = ringway::limits::HEAD_BUFFER_KEPT_OCTETS;
+/// One piece of a streamed body. With the chunked coding's framing it fits the largest buffer that is reused.
+pub const PIECE_OCTETS: usize = ringway::limits::HEAD_BUFFER_KEPT_OCTETS - 32;
 /// How long the origin waits for a client that takes nothing, or owes it the rest of a request.
 pub const ORIGIN_STALL_SECONDS: u64 = 60;
 /// Longest answer delay that a path may ask of the origin.
