@@ -17,7 +17,7 @@ Accept: application/json, text/plain, */*\r\n\
 Accept-Language: en-GB,en;q=0.9,de;q=0.7\r\n\
 Accept-Encoding: gzip, deflate, br, zstd\r\n\
 Referer: https://shop.example.com/catalogue/spring\r\n\
-Cookie: session=7f3c1e0b9a5d48e2b6c4f1a7d8e9c0b2; theme=dark; consent=1\r\n\
+Cookie: session=7f3c1e0b9a5d48e2b6c4f1a7d8e9c0b2; csrf=1f0e9d8c7b6a59483726150493827160; basket=4711; theme=dark\r\n\
 Cache-Control: no-cache\r\n\
 Sec-Fetch-Dest: empty\r\n\
 Sec-Fetch-Mode: cors\r\n\
@@ -101,7 +101,7 @@ pub fn tape(options: &RunOptions, requests: u64) -> Result<Tape, Error> {
             let names = read_names(path)?;
             let draw = options.draw.unwrap_or(Draw::Uniform);
             let draws = draws(draw, names.ends.len() as u64, options.seed).take(length);
-            Ok(drawn(draws.map(|rank| names.name(rank as usize))))
+            Ok(drawn(draws.map(|rank| names.name(usize::try_from(rank).unwrap_or(0)))))
         }
         Some(HostSource::Dataset(count)) => {
             let set = dataset(*count);

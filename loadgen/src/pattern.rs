@@ -34,7 +34,7 @@ pub fn digest(seed: u64, octets: u64) -> String {
     let mut piece = vec![0; limits::PIECE_OCTETS];
     let mut at = 0;
     while at < octets {
-        let here = (octets - at).min(piece.len() as u64) as usize;
+        let here = usize::try_from(octets - at).map_or(piece.len(), |left| left.min(piece.len()));
         fill(seed, at, &mut piece[..here]);
         sha.update(&piece[..here]);
         at += here as u64;

@@ -37,7 +37,7 @@ impl Route {
             ("size", octets) => Self::Size(octets),
             ("chunked", octets) => Self::Chunked(octets),
             ("close", octets) => Self::UntilClose(octets),
-            ("status", status @ 200..=599) => Self::Status(status as u16),
+            ("status", 200..=599) => u16::try_from(number).map_or(Self::Fixed, Self::Status),
             ("delay", ms) => Self::Delay(Duration::from_millis(ms.min(limits::DELAY_MS_MAX))),
             _ => Self::Fixed,
         }

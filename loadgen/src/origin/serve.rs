@@ -200,7 +200,8 @@ impl Connection {
         }
         let mut at = 0;
         while at < octets {
-            let here = (octets - at).min(limits::PIECE_OCTETS as u64) as usize;
+            let left = usize::try_from(octets - at).unwrap_or(usize::MAX);
+            let here = left.min(limits::PIECE_OCTETS);
             self.stream.send(self.piece(at, here, framing));
             at += here as u64;
             self.stream.set_timeout(STALL);

@@ -19,8 +19,8 @@ fn curl_text(arguments: &str) -> String {
     String::from_utf8(curl(arguments)).unwrap()
 }
 
-fn body(octets: u64) -> Vec<u8> {
-    let mut body = vec![0; octets as usize];
+fn body(octets: usize) -> Vec<u8> {
+    let mut body = vec![0; octets];
     pattern::fill(1, 0, &mut body);
     body
 }

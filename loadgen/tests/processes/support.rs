@@ -71,7 +71,7 @@ impl Drop for Started {
     }
 }
 
-/// An origin on a free port.
+/// An origin on a free port, and on the first CPU, since the generator chooses the last.
 pub(crate) struct Origin {
     pub(crate) process: Started,
     pub(crate) address: SocketAddr,
@@ -79,7 +79,8 @@ pub(crate) struct Origin {
 
 impl Origin {
     pub(crate) fn start(options: &str) -> Self {
-        let process = Started::new(&format!("origin --listen 127.0.0.1:0 {options}"));
+        let first = ringway::runtime::machine::cpus()[0];
+        let process = Started::new(&format!("origin --listen 127.0.0.1:0 --cpu {first} {options}"));
         let address = process.first_line.trim().strip_prefix("listening on ").unwrap().parse().unwrap();
         Self { process, address }
     }
