@@ -33,7 +33,7 @@ pub const RECV_BUFFERS_IN_RING: u16 = 256;
 pub const RECV_BUFFERS_PRESSED: usize = RECV_BUFFERS as usize / 2;
 /// Received and not yet read, per connection; above it the receive is cancelled, so that a slow reader holds
 /// back its peer. The kernel may deliver up to 32 buffers more in the same turn.
-pub const RECV_QUEUE_OCTETS: u32 = 64 << 10;
+pub const RECV_QUEUE_OCTETS: usize = 64 << 10;
 /// Queued for sending and not yet taken by the kernel, per connection; above it senders wait.
 pub const SEND_QUEUE_OCTETS: usize = 64 << 10;
 /// Pieces of one vectored send.
@@ -65,7 +65,7 @@ pub const CLOSE_RETRY_TICKS: u32 = 100;
 pub const SPIN_BUDGET_US: u64 = 100;
 /// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
 pub const CONNECTION_BUFFERED_OCTETS: usize =
-    RECV_QUEUE_OCTETS as usize + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
+    RECV_QUEUE_OCTETS + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
 /// Memory that one core pins: the two queues of its ring and the ring of provided buffers.
 pub const PINNED_OCTETS_PER_CORE: usize = RING_SUBMISSIONS as usize * 68
     + RING_COMPLETIONS as usize * 16
@@ -116,6 +116,8 @@ pub const CHANGE_LINE_OCTETS: usize = 4 << 20;
 pub const POOLED_ENDPOINTS: usize = 65_536;
 /// Parsed heads kept for the next request.
 pub const SCRATCH_POOL: usize = 256;
+/// How long a connection without a request keeps its request's future, in milliseconds.
+pub const WARM_MS: u64 = 200;
 /// Requests that one connection may have answered in a row before other tasks run.
 pub const REQUESTS_PER_TURN: u32 = 32;
 /// What a client may still send after an answer that ends its connection; then it is closed regardless.

@@ -148,12 +148,13 @@ impl Dataset {
     }
 
     /// `rank` in base 32, digits in an order that shows nothing; unlike for unlike ranks below 2^25, or below the hosts.
+    #[allow(clippy::cast_possible_truncation)] // five bits are taken
     fn scrambled(&self, rank: u64) -> String {
         const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let digits = (u64::BITS - (self.hosts - 1).leading_zeros()).div_ceil(5).max(5);
         // An odd factor permutes the residues of a power of two.
         let number = rank.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (self.seed << 1);
-        (0..digits).map(|digit| char::from(DIGITS[(number >> (5 * digit)) as usize % 32])).collect()
+        (0..digits).map(|digit| char::from(DIGITS[usize::from((number >> (5 * digit)) as u8 % 32)])).collect()
     }
 
     /// A random state of its own for each use of each number.

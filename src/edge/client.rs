@@ -1,8 +1,10 @@
 //! A client's connection between and during requests.
 
-use std::cell::Cell;
+use std::cell::OnceCell;
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::core::{Door, Edge};
 use super::reader::Reader;
@@ -13,37 +15,76 @@ pub(super) struct Client {
     pub(super) stream: Stream,
     pub(super) reader: Reader,
     pub(super) door: Rc<Door>,
-    address: Cell<Option<IpAddr>>,
+    peer: OnceCell<Peer>,
+}
+
+/// Who is at the other end.
+struct Peer {
+    address: IpAddr,
+    text: [u8; ADDRESS_OCTETS],
+    length: u8,
+}
+
+/// The longest IPv6 address as text.
+const ADDRESS_OCTETS: usize = 39;
+
+impl Peer {
+    fn new(address: IpAddr) -> Peer {
+        let mut text = [0; ADDRESS_OCTETS];
+        let mut rest = &mut text[..];
+        // A canonical address without a scope fits.
+        let _ = write!(rest, "{address}");
+        let length = (ADDRESS_OCTETS - rest.len()) as u8;
+        Peer { address, text, length }
+    }
+}
+
+/// What a wait for a request came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Octets have come.
+    Request,
+    /// None came in time.
+    Nothing,
+    /// None will: the client has left, or the router drains.
+    End,
 }
 
 impl Client {
     pub(super) fn new(stream: Stream, door: Rc<Door>) -> Client {
-        Client { stream, reader: Reader::default(), door, address: Cell::new(None) }
+        Client { stream, reader: Reader::default(), door, peer: OnceCell::new() }
     }
 
-    /// Waits for the first octet of a request, holding nothing meanwhile; false if none came in time, the client
-    /// left, or the router drains.
-    pub(super) async fn has_request(&self, edge: &Edge) -> bool {
+    /// Waits for the first octet of a request for as long as `within`, holding nothing meanwhile.
+    pub(super) async fn next(&self, edge: &Edge, within: Duration) -> Next {
         if !self.reader.is_empty() {
-            return true;
+            return Next::Request;
         }
         if edge.is_draining() {
-            return false;
+            return Next::End;
         }
-        let came = self.stream.idle(edge.settings.timeouts.idle).await;
-        if came == Err(Fault::TimedOut) {
-            edge.metrics.idle_timeouts.inc();
+        match self.stream.idle(within).await {
+            Ok(true) => Next::Request,
+            Err(Fault::TimedOut) => Next::Nothing,
+            Ok(false) | Err(Fault::Os(_)) => Next::End,
         }
-        came == Ok(true)
     }
 
     /// The peer's address, asked once. A peer that is gone has none, and will not read an answer either.
     pub(super) fn address(&self) -> IpAddr {
-        self.address.get().unwrap_or_else(|| {
-            let ip =
-                self.stream.peer().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical());
-            self.address.set(Some(ip));
-            ip
+        self.peer().address
+    }
+
+    /// [`address`](Self::address) as text.
+    pub(super) fn address_text(&self) -> &[u8] {
+        let peer = self.peer();
+        &peer.text[..usize::from(peer.length)]
+    }
+
+    fn peer(&self) -> &Peer {
+        self.peer.get_or_init(|| {
+            let peer = self.stream.peer();
+            Peer::new(peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical()))
         })
     }
 

@@ -140,7 +140,8 @@ impl Edge {
         self.scratch.borrow_mut().pop().unwrap_or_default()
     }
 
-    pub(super) fn keep_scratch(&self, scratch: Box<Scratch>) {
+    pub(super) fn keep_scratch(&self, mut scratch: Box<Scratch>) {
+        scratch.clear();
         let mut kept = self.scratch.borrow_mut();
         if kept.len() < limits::SCRATCH_POOL {
             kept.push(scratch);

@@ -24,22 +24,27 @@ mod role;
 mod route;
 mod upstream;
 
+use std::future::Future;
 use std::rc::Rc;
+use std::time::Duration;
 
 pub use self::core::{Door, Edge, EdgeParts, Settings};
 pub use role::{RunError, run};
-use accept::InFlight;
-use client::Client;
+use accept::{InFlight, Open};
+use client::{Client, Next};
 use failure::Failure;
 use log::Record;
 use request::{Identity, Scratch};
 
 use crate::limits;
 use crate::observe::Reason;
-use crate::runtime::{Listener, Stream};
+use crate::runtime::Listener;
 
 /// Where the load balancer in front asks whether the router is well.
 const HEALTH_PATH: &[u8] = b"/.well-known/gateway-health";
+
+/// How long a connection keeps what a request needs after its last: the next often follows at once.
+const WARM: Duration = Duration::from_millis(limits::WARM_MS);
 
 /// Accepts and serves connections of one listener until it is stopped.
 pub async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
@@ -47,31 +52,46 @@ pub async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
 }
 
 /// Serves requests on a connection until either side ends it.
-async fn serve_connection(edge: &Rc<Edge>, stream: Stream, door: Rc<Door>) {
-    let mut client = Client::new(stream, door);
-    // Boxed, so that an idle connection holds nothing of what a request needs.
-    while client.has_request(edge).await && Box::pin(serve_requests(edge, &mut client)).await {}
+///
+/// An idle connection is this future, so it is kept small: what it captures is used where it lies (an async fn would
+/// hold its arguments twice), and what a request needs is boxed and goes with the request.
+fn serve_connection(open: Open, mut client: Client) -> impl Future<Output = ()> {
+    async move {
+        let edge = &*open.0;
+        loop {
+            match client.next(edge, edge.settings.timeouts.idle).await {
+                Next::Request if Box::pin(serve_requests(edge, &mut client)).await => {}
+                Next::Request | Next::End => return,
+                Next::Nothing => return edge.metrics.idle_timeouts.inc(),
+            }
+        }
+    }
 }
 
-/// Serves what has come, pipelined requests in their order (RFC 9112, 9.3.2); true if the client may send more.
+/// Serves requests, pipelined ones in their order (RFC 9112, 9.3.2), until none has come for a moment; true if the
+/// client may send more.
 async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
-    let mut scratch = edge.take_scratch();
-    let mut served = 0;
-    let goes_on = loop {
-        if !serve_request(edge, client, &mut scratch).await {
-            break false;
+    let mut in_a_row = 0;
+    loop {
+        let mut scratch = edge.take_scratch();
+        let goes_on = serve_request(edge, client, &mut scratch).await;
+        edge.keep_scratch(scratch);
+        if !goes_on {
+            return false;
         }
-        if client.reader.is_empty() {
-            break true;
+        if !client.reader.is_empty() {
+            in_a_row += 1;
+            if in_a_row % limits::REQUESTS_PER_TURN == 0 {
+                edge.core.yield_now().await;
+            }
+            continue;
         }
-        served += 1;
-        if served % limits::REQUESTS_PER_TURN == 0 {
-            edge.core.yield_now().await;
+        match client.next(edge, WARM).await {
+            Next::Request => {}
+            Next::Nothing => return true,
+            Next::End => return false,
         }
-    };
-    scratch.clear();
-    edge.keep_scratch(scratch);
-    goes_on
+    }
 }
 
 /// One request, from its head to its line in the log; true if the connection may carry another.
@@ -83,7 +103,7 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         Err(failure) => Err(failure),
     };
     let record = Record::new(edge.core.now());
-    let _in_flight = InFlight::new(edge);
+    let in_flight = InFlight::new(edge);
     let (identity, outcome) = match identity {
         Ok(identity) => {
             let outcome = answer(edge, client, scratch, &identity, &record).await;
@@ -95,8 +115,13 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         Ok(goes_on) => *goes_on,
         Err(failure) => fail(edge, client, scratch, &identity, &record, failure),
     };
-    log::finish(edge, client, scratch, &identity, &record, outcome.err().map(|failure| failure.reason));
-    if !goes_on {
+    let reason = outcome.err().map(|failure| failure.reason);
+    log::finish(edge, client, scratch, &identity, &record, reason);
+    drop(in_flight);
+    if reason.is_some() && record.until_close.get() {
+        // The response is cut. Without a length or chunks, only a reset tells it from one that is whole.
+        client.stream.reset();
+    } else if !goes_on {
         reply::linger(client).await;
     }
     goes_on
@@ -126,10 +151,6 @@ fn fail(
     failure: &Failure,
 ) -> bool {
     if record.is_answered() {
-        // The response is cut. Without a length or chunks, only a reset tells it from one that is whole.
-        if record.until_close.get() {
-            client.stream.reset();
-        }
         return false;
     }
     let framed = failure.head.is_none() && !scratch.octets.is_empty() && !scratch.has_body();

@@ -95,7 +95,10 @@ impl Relay<'_> {
             return Ok(());
         }
         self.to.set_timeout(self.progress);
-        self.to.sent(limits::SEND_QUEUE_OCTETS / 2).await.map_err(Broken::To)
+        self.to.sent(limits::SEND_QUEUE_OCTETS / 2).await.map_err(Broken::To)?;
+        // Whoever waits for an answer on that stream meanwhile has a deadline of his own.
+        self.to.clear_timeout();
+        Ok(())
     }
 
     fn finish(self, mut out: Vec<u8>) -> Result<(), Broken> {

@@ -100,13 +100,15 @@ pub(super) fn problem(
 ) -> Option<u16> {
     let kind = failure.problem()?;
     let detail = failure.head.map(|error| error.to_string()).unwrap_or_default();
-    let instance = if failure.head.is_some() { b"".as_slice() } else { scratch.head.path(&scratch.octets) };
+    // Of a head that did not arrive whole, nothing is known.
+    let head = (!scratch.octets.is_empty()).then_some(&scratch.head);
+    let instance = head.map_or(b"".as_slice(), |head| head.path(&scratch.octets));
     let problem = Problem { kind, detail: &detail, instance, request_id: &identity.request_id };
     let fields = if kind.status() == 503 { "Retry-After: 1\r\n" } else { "" };
     let reply = ProblemReply {
         date: &edge.date(),
         keep_alive: goes_on,
-        head_only: failure.head.is_none() && scratch.head.method() == Method::Head,
+        head_only: head.is_some_and(|head| head.method() == Method::Head),
         fields,
     };
     let mut out = edge.core.head_buffer();

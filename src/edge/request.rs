@@ -50,7 +50,6 @@ pub(super) async fn read(
     scratch: &mut Scratch,
 ) -> Result<Option<Identity>, Failure> {
     client.stream.set_timeout(edge.settings.timeouts.request_head);
-    scratch.head = RequestHead::new();
     let length = loop {
         let octets = client.reader.octets();
         match scratch.head.parse(octets).map_err(Failure::of_head)? {
@@ -85,6 +84,7 @@ impl Scratch {
 
     /// Forgets the last request, so that nothing of it can show in the next.
     pub(super) fn clear(&mut self) {
+        self.head.restart();
         self.octets.clear();
         self.service.clear();
     }

@@ -98,6 +98,34 @@ mod tests {
         assert_eq!(line(784_111_777_000, Level::Warn, "say \"hi\"", &fields), expected);
     }
 
+    /// The hook is the whole process's, so a process of its own panics: this test again, told so by its environment.
+    #[test]
+    fn a_panic_is_one_event_with_its_thread_and_place() {
+        const CHILD: &str = "RINGWAY_TEST_PANICS";
+        if std::env::var_os(CHILD).is_some() {
+            super::install_panic_hook();
+            let core = std::thread::Builder::new().name("core-7".to_owned());
+            assert!(core.spawn(|| panic!("a \"bad\"\nthing")).unwrap().join().is_err());
+            return;
+        }
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["a_panic_is_one_event_with_its_thread_and_place", "--nocapture", "--test-threads=1"])
+            .env(CHILD, "1")
+            .env_remove("RUST_BACKTRACE")
+            .output()
+            .unwrap();
+        let lines = String::from_utf8(child.stderr).unwrap();
+        let event: Value =
+            serde_json::from_str(lines.lines().find(|line| line.starts_with('{')).unwrap()).unwrap();
+        assert_eq!(event["message"], "panic");
+        assert_eq!(event["log.level"], "error");
+        assert_eq!(event["error.message"], "a \"bad\"\nthing");
+        assert_eq!(event["process.thread.name"], "core-7");
+        assert!(event["log.origin.file.name"].as_str().unwrap().ends_with("process_log.rs"), "{event}");
+        assert!(event["log.origin.file.line"].as_u64().unwrap() > 0);
+        assert!(child.status.success());
+    }
+
     proptest! {
         #[test]
         fn any_text_stays_on_its_line_and_reads_back(message in ".*", name in ".*", value in "(?s).*") {

@@ -4,13 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use futures_lite::FutureExt;
+use pin_project_lite::pin_project;
 
 use super::idle::{Idle, IdlePolicy};
 use super::mailbox::Doorbell;
@@ -77,14 +78,8 @@ impl Core {
 
     /// Runs a task on this core. A panic in it is counted and ends that task only.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        let core = self.clone();
         self.0.busy.set(true);
-        glommio::spawn_local(async move {
-            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
-                core.0.panics.set(core.0.panics.get() + 1);
-            }
-        })
-        .detach();
+        glommio::spawn_local(Contained { core: self.clone(), task }).detach();
     }
 
     /// Starts connecting; [`Stream::connected`] waits for the outcome.
@@ -155,15 +150,13 @@ impl Core {
         self.0.doorbell.answered();
     }
 
+    /// Lets `f` use the driver. A panic in there is a broken invariant of all connections, not of one: it ends the
+    /// process.
     pub(super) fn driver<T>(&self, f: impl FnOnce(&mut Driver<Uring>) -> T) -> T {
-        f(&mut self.0.driver.borrow_mut())
-    }
-
-    /// The tick by which `timeout` from now has passed; never early.
-    pub(super) fn tick_after(&self, timeout: Duration) -> u32 {
-        let ticks = timeout.as_millis().div_ceil(u128::from(limits::TICK_MS)) + 1;
-        let now = self.tick_at(self.now());
-        now.saturating_add(u32::try_from(ticks).unwrap_or(NEVER)).min(NEVER - 1)
+        let bomb = AbortOnPanic;
+        let value = f(&mut self.0.driver.borrow_mut());
+        std::mem::forget(bomb);
+        value
     }
 
     fn tick_at(&self, at: Instant) -> u32 {
@@ -180,13 +173,13 @@ impl Core {
         while !self.0.stopped.get() {
             let busy = self.0.busy.replace(false);
             let wait = if busy { Wait::No } else { idle.wait(Instant::now(), self.next_wake()) };
-            let completions = self.0.driver.borrow_mut().turn(wait)?;
+            let completions = self.driver(|d| d.turn(wait))?;
             let now = Instant::now();
             self.0.now.set(now);
             if completions > 0 {
                 idle.woken(now);
             }
-            let fired = self.0.driver.borrow_mut().advance(self.tick_at(now)) + self.wake_sleepers(now);
+            let fired = self.driver(|d| d.advance(self.tick_at(now))) + self.wake_sleepers(now);
             if busy || completions > 0 || fired > 0 {
                 glommio::executor().yield_now().await;
             }
@@ -217,5 +210,36 @@ impl Core {
             !due
         });
         before - sleepers.len()
+    }
+}
+
+pin_project! {
+    /// A task that ends when it panics. Written out, since an async block would hold the task twice, and there is one for
+    /// every idle connection.
+    struct Contained<F> {
+        core: Core,
+        #[pin]
+        task: F,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Contained<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        catch_unwind(AssertUnwindSafe(|| this.task.poll(cx))).unwrap_or_else(|_| {
+            this.core.0.panics.set(this.core.0.panics.get() + 1);
+            Poll::Ready(())
+        })
+    }
+}
+
+/// Ends the process if it is dropped, as it is when a panic unwinds past it.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        std::process::abort();
     }
 }

@@ -61,8 +61,7 @@ impl Stream {
     /// # Errors
     /// The stream broke; or `timeout` passed, or [`Core::expire_idle`] was called.
     pub async fn idle(&self, timeout: Duration) -> Result<bool, Fault> {
-        let tick = self.core.tick_after(timeout);
-        self.core.driver(|d| d.set_deadline(self.slot, tick));
+        self.core.driver(|d| d.set_deadline(self.slot, d.tick_after(timeout)));
         poll_fn(|cx| self.core.driver(|d| d.poll_idle(self.slot, cx.waker()))).await
     }
 
@@ -109,8 +108,7 @@ impl Stream {
     /// From now on, waits on this stream fail with [`Fault::TimedOut`] once `timeout` has passed; replaces the
     /// timeout before. Up to two ticks late, never early.
     pub fn set_timeout(&self, timeout: Duration) {
-        let tick = self.core.tick_after(timeout);
-        self.core.driver(|d| d.set_deadline(self.slot, tick));
+        self.core.driver(|d| d.set_deadline(self.slot, d.tick_after(timeout)));
     }
 
     pub fn clear_timeout(&self) {

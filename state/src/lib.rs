@@ -37,10 +37,15 @@ pub mod hash;
 pub mod id;
 mod json;
 pub mod limits;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
 mod overlay;
+mod prefetch;
 pub mod record;
 pub mod snapshot;
 mod table;
+#[cfg(test)]
+mod tests;
 mod view;
 mod wire;
 

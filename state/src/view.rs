@@ -101,9 +101,15 @@ impl View {
             return self.overlay_hit(change);
         }
         let entry = self.base.as_deref()?.host(name)?;
+        if let Some(class) = entry.bound() {
+            return Some(HostHit::Service(ServiceRef {
+                view: self,
+                class,
+                found: Found::Base(entry.service()?),
+            }));
+        }
         let (class, found) = match entry.kind()? {
-            Kind::Platform => (Class::Platform, Found::Base(entry.service()?)),
-            Kind::Custom => (Class::Custom, Found::Base(entry.service()?)),
+            Kind::Platform | Kind::Custom => return None,
             Kind::PlatformUnbound => (Class::Platform, Found::Id(entry.text()?)),
             Kind::CustomUnbound => (Class::Custom, Found::Id(entry.text()?)),
             Kind::Tombstone => return Some(HostHit::Tombstone { reason: entry.text()? }),

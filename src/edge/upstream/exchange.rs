@@ -17,7 +17,7 @@ use crate::edge::reply::{self, Done, Reply};
 use crate::edge::request::{Identity, Scratch};
 use crate::edge::route;
 use crate::observe::Reason;
-use crate::proto::http1::{BodyReader, Parsed, RequestEdits, ResponseHead, Scheme, write_request_head};
+use crate::proto::http1::{BodyReader, Parsed, RequestEdits, Scheme, write_request_head};
 use crate::runtime::{Fault, Stream};
 
 /// Everything one exchange works with.
@@ -60,7 +60,8 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
 impl Exchange<'_> {
     async fn attempt(&mut self, address: SocketAddr) -> Result<bool, Ended> {
         let timeouts = self.edge.origin_timeouts(&self.scratch.service);
-        let mut origin = connect::to(self.edge, address, timeouts.connect)
+        let fresh = self.record.attempts() > 1;
+        let mut origin = connect::to(self.edge, address, timeouts.connect, fresh)
             .await
             .map_err(|failure| Ended { failure, again: true })?;
         self.send_head(&origin);
@@ -78,12 +79,11 @@ impl Exchange<'_> {
     }
 
     fn send_head(&self, origin: &Origin) {
-        let mut address = AddressText::new();
         let edits = RequestEdits {
             request_id: &self.identity.request_id,
             trace: &self.identity.trace,
             attempt: self.record.attempts(),
-            client_address: address.write(self.client.address()),
+            client_address: self.client.address_text(),
             scheme: Scheme::Http,
             peer_is_trusted: self.client.is_trusted(),
             upgrade: false,
@@ -140,7 +140,7 @@ async fn read_head(
     scratch: &mut Scratch,
     identity: &Identity,
 ) -> Result<usize, Failure> {
-    scratch.response = ResponseHead::new();
+    scratch.response.restart();
     loop {
         if !reader.is_empty() {
             let octets = reader.octets();
@@ -206,26 +206,5 @@ impl<F: Future<Output = Result<(), Broken>>> Upload<'_, F> {
             main.as_mut().poll(cx)
         })
         .await
-    }
-}
-
-/// Room for an address as text, without an allocation.
-struct AddressText {
-    text: [u8; 46],
-}
-
-impl AddressText {
-    fn new() -> AddressText {
-        AddressText { text: [0; 46] }
-    }
-
-    fn write(&mut self, address: std::net::IpAddr) -> &[u8] {
-        use std::io::Write;
-        let mut rest = &mut self.text[..];
-        // 46 octets hold any address, so this cannot fail.
-        let _ = write!(rest, "{address}");
-        let left = rest.len();
-        let length = self.text.len() - left;
-        &self.text[..length]
     }
 }

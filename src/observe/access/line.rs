@@ -56,7 +56,8 @@ impl Line {
     /// Writes the inside of a JSON string, at most `max` octets of it. Everything but printable ASCII is written as
     /// the code point of its octet's value, so nothing is lost, and nothing acts on a terminal or breaks a line.
     pub(super) fn escaped(&mut self, text: &[u8], max: usize) {
-        if text.len() <= max && text.iter().all(|&octet| is_plain(octet)) {
+        // Looks at all octets whatever they are, so that the compiler looks at many at once.
+        if text.len() <= max && text.iter().fold(true, |all, &octet| all & is_plain(octet)) {
             return self.raw(text);
         }
         let end = self.length + max - CUT.len();
@@ -70,9 +71,10 @@ impl Line {
     }
 }
 
+/// Printable ASCII that JSON strings hold as it is.
 #[inline]
 fn is_plain(octet: u8) -> bool {
-    matches!(octet, b' '..=b'~') && octet != b'"' && octet != b'\\'
+    (octet.wrapping_sub(b' ') < 95) & (octet != b'"') & (octet != b'\\')
 }
 
 /// An octet as it is written in a string, and how many octets of the array that is.

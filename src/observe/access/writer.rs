@@ -10,7 +10,7 @@ use drain::Drain;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -103,16 +103,19 @@ impl Work {
             let last = self.stopping.load(Ordering::Acquire);
             let turn = self.drain.turn(&mut self.target.file);
             self.stats.octets.add(turn.octets as u64);
-            if turn.error.is_some() {
+            // Whoever started us may have left standard output non-blocking; then its reader is only slow.
+            let full = turn.error.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+            let error = turn.error.filter(|_| !full);
+            if error.is_some() {
                 self.stats.write_failures.inc();
             }
-            tell_changes(&mut failing, turn.error.as_ref(), &self.target);
+            tell_changes(&mut failing, error.as_ref(), &self.target);
             if last {
                 return;
             }
-            thread::park_timeout(Duration::from_millis(match turn.error {
+            thread::park_timeout(Duration::from_millis(match error {
                 Some(_) => LOG_RETRY_MS,
-                None if turn.octets >= LOG_BUSY_OCTETS => LOG_BUSY_MS,
+                None if full || turn.octets >= LOG_BUSY_OCTETS => LOG_BUSY_MS,
                 None => LOG_IDLE_MS,
             }));
             if self.drain.at_line_start() {
@@ -179,8 +182,9 @@ impl Target {
     }
 }
 
+/// Opens a file that others may not read: it names clients.
 fn append(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).open(path)
+    File::options().create(true).append(true).mode(0o640).open(path)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl<K: Kernel> Driver<K> {
         // Anything else is EMFILE and its like, or an error that would come back at once.
         let passing = [libc::ECONNABORTED, libc::EPROTO, libc::ECANCELED, libc::EINTR, libc::EAGAIN];
         let failed = completion.result < 0 && !passing.contains(&-completion.result);
-        if failed || self.open + self.accepted.len() >= self.open_max {
+        if failed || self.open + self.accepted.len() >= self.accept_max {
             self.pause(slot);
         } else if !completion.more {
             self.accept_on(slot);
@@ -78,7 +78,7 @@ impl<K: Kernel> Driver<K> {
     /// The pause is over: tries again, or pauses on if nothing has become free.
     pub(super) fn resume(&mut self, slot: u32) {
         self.slots[slot as usize].clear(flag::PAUSED);
-        if self.open + self.accepted.len() >= self.open_max {
+        if self.open + self.accepted.len() >= self.accept_max {
             self.pause(slot);
         } else {
             self.accept_on(slot);

@@ -26,7 +26,9 @@ impl<K: Kernel> Driver<K> {
             Kind::Send => self.sent(token.slot, completion.result),
             Kind::Accept => self.accepted(token.slot, completion),
             Kind::Connect => self.connected(token.slot, completion.result),
-            Kind::Shutdown | Kind::Cancel | Kind::Close | Kind::Doorbell => {}
+            // It may have missed the receive: the next octets that are too many try again.
+            Kind::Cancel => self.slots[token.slot as usize].clear(flag::HOLDING_BACK),
+            Kind::Shutdown | Kind::Close | Kind::Doorbell => {}
         }
         if self.slots[token.slot as usize].phase == Phase::Closing {
             self.go_on_closing(token.slot);
@@ -78,19 +80,33 @@ impl<K: Kernel> Driver<K> {
     }
 
     fn hold_back_or_arm(&mut self, slot: u32) {
+        let is_crowded = self.is_crowded(slot);
         let s = &mut self.slots[slot as usize];
-        if s.phase != Phase::Open {
-            return;
-        }
-        if s.received.octets() < limits::RECV_QUEUE_OCTETS || !s.is_flying(Kind::Recv) {
-            return self.arm(slot);
-        }
-        if !s.has(flag::HOLDING_BACK) && !s.is_flying(Kind::Cancel) {
+        if !s.is_flying(Kind::Recv) {
+            self.arm(slot);
+        } else if is_crowded && !s.has(flag::HOLDING_BACK) {
             s.set(flag::HOLDING_BACK);
-            self.stats.recv_held_back += 1;
-            let target = Token { kind: Kind::Recv, slot, generation: s.generation };
-            self.push(Op::Cancel { target }, Kind::Cancel, slot);
+            self.crowded.push(slot);
         }
+    }
+
+    /// True if a connection has more unread than it may, and receives on.
+    fn is_crowded(&self, slot: u32) -> bool {
+        let most = if self.buffers.pressed() { 1 } else { limits::RECV_QUEUE_OCTETS };
+        let s = &self.slots[slot as usize];
+        s.phase == Phase::Open && s.is_flying(Kind::Recv) && s.received.held_octets() >= most
+    }
+
+    /// Cancels the receive of a connection that is crowded even now that tasks have run.
+    pub(super) fn hold_back(&mut self, slot: u32) {
+        let is_crowded = self.is_crowded(slot);
+        let s = &mut self.slots[slot as usize];
+        if !is_crowded || s.is_flying(Kind::Cancel) {
+            return s.clear(flag::HOLDING_BACK);
+        }
+        self.stats.recv_held_back += 1;
+        let target = Token { kind: Kind::Recv, slot, generation: s.generation };
+        self.push(Op::Cancel { target }, Kind::Cancel, slot);
     }
 
     fn sent(&mut self, slot: u32, result: i32) {
@@ -133,6 +149,7 @@ impl<K: Kernel> Driver<K> {
         let tx = s.tx.take();
         if result < 0 {
             s.fail(-result);
+            s.wake_reader();
         } else {
             s.enter(Phase::Open);
         }

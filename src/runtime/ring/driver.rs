@@ -64,6 +64,8 @@ pub(crate) struct Driver<K> {
     pub(super) accepted: VecDeque<(u32, OwnedFd)>,
     /// Slots with something new to send.
     dirty: Vec<u32>,
+    /// Slots that had too much unread when it came.
+    pub(super) crowded: Vec<u32>,
     /// Slots whose receive found no buffer.
     starved: Vec<u32>,
     idle_tx: Vec<Box<Tx>>,
@@ -73,7 +75,8 @@ pub(crate) struct Driver<K> {
     pub(super) doorbell_rang: bool,
     pub(super) doorbell_waker: Option<Waker>,
     pub(super) open: usize,
-    pub(super) open_max: usize,
+    /// With so many open, accepting pauses.
+    pub(super) accept_max: usize,
     pub(super) stats: RingStats,
 }
 
@@ -87,7 +90,8 @@ pub(crate) enum End {
 }
 
 impl<K: Kernel> Driver<K> {
-    /// A driver for at most `open_max` descriptors, woken by writes to the eventfd `doorbell`.
+    /// A driver for about `open_max` descriptors, woken by writes to the eventfd `doorbell`. An eighth is for streams
+    /// that we open: clients that take all there is could not be served.
     pub(crate) fn new(kernel: K, doorbell: RawFd, open_max: usize) -> Self {
         let mut driver = Driver {
             kernel,
@@ -98,6 +102,7 @@ impl<K: Kernel> Driver<K> {
             tick: 0,
             accepted: VecDeque::new(),
             dirty: Vec::new(),
+            crowded: Vec::new(),
             starved: Vec::new(),
             idle_tx: Vec::new(),
             idle_heads: Vec::new(),
@@ -106,7 +111,7 @@ impl<K: Kernel> Driver<K> {
             doorbell_rang: false,
             doorbell_waker: None,
             open: 0,
-            open_max,
+            accept_max: open_max - open_max / 8,
             stats: RingStats::default(),
         };
         driver.listen_for_doorbell();
@@ -132,6 +137,9 @@ impl<K: Kernel> Driver<K> {
     fn flush(&mut self) {
         while let Some(slot) = self.dirty.pop() {
             self.start_send(slot);
+        }
+        while let Some(slot) = self.crowded.pop() {
+            self.hold_back(slot);
         }
         let kernel = &mut self.kernel;
         self.buffers.top_up(|buffer, at, octets| kernel.provide(buffer, at, octets));
@@ -230,6 +238,7 @@ impl<K: Kernel> Driver<K> {
         for s in self.slots.iter_mut().filter(|s| s.phase == Phase::Open && s.has(flag::IDLE)) {
             s.set(flag::TIMED_OUT);
             s.wake_reader();
+            s.wake_writer();
         }
     }
 
@@ -237,10 +246,12 @@ impl<K: Kernel> Driver<K> {
         self.slots[slot as usize].queued_octets()
     }
 
-    /// True if nothing has arrived that is not yet read: no octet, no FIN, no error.
+    /// True if nothing has arrived that is not yet read: no octet, no FIN, no error. False too while nothing is being
+    /// received (buffers are short), since nobody can know then.
     pub(crate) fn is_quiet(&self, slot: u32) -> bool {
         let s = &self.slots[slot as usize];
-        s.phase == Phase::Open && s.received.is_empty() && !s.has(flag::EOF) && s.errno == 0
+        let listening = s.phase == Phase::Open && s.is_flying(Kind::Recv);
+        listening && s.received.is_empty() && !s.has(flag::EOF) && s.errno == 0
     }
 
     /// The error that ended the stream, if one did; asks nothing of the kernel.
@@ -265,7 +276,7 @@ impl<K: Kernel> Driver<K> {
             && !s.is_flying(Kind::Recv)
             && s.flags & (flag::EOF | flag::STARVED) == 0
             && s.errno == 0
-            && s.received.octets() <= limits::RECV_QUEUE_OCTETS / 2;
+            && s.received.held_octets() <= limits::RECV_QUEUE_OCTETS / 2;
         let multishot = !self.buffers.pressed();
         if !may || !multishot && (s.reader.is_none() || !s.received.is_empty()) {
             return;
@@ -342,7 +353,8 @@ impl<K: Kernel> Driver<K> {
 
     pub(super) fn send_fin_when_empty(&mut self, slot: u32) {
         let s = &mut self.slots[slot as usize];
-        if s.has(flag::FIN_WANTED) && !s.has(flag::FIN_SENT) && !s.has_unsent() {
+        let whole = s.errno == 0 && matches!(s.phase, Phase::Open | Phase::Finishing);
+        if whole && s.has(flag::FIN_WANTED) && !s.has(flag::FIN_SENT) && !s.has_unsent() {
             s.set(flag::FIN_SENT);
             let fd = s.fd;
             self.push(Op::Shutdown { fd }, Kind::Shutdown, slot);
@@ -407,7 +419,12 @@ impl<K: Kernel> Driver<K> {
     }
 
     pub(super) fn close(&mut self, slot: u32) {
-        self.slots[slot as usize].enter(Phase::Closing);
+        let s = &mut self.slots[slot as usize];
+        // What was cut must not look complete, so it gets no FIN.
+        if matches!(s.phase, Phase::Open | Phase::Finishing) && (s.errno != 0 || s.has_unsent()) {
+            self.kernel.reset_on_close(s.fd);
+        }
+        s.enter(Phase::Closing);
         self.set_deadline(slot, self.tick + limits::CLOSE_RETRY_TICKS);
         let mut tx = self.slots[slot as usize].tx.take();
         if let Some(tx) = &mut tx {
@@ -430,7 +447,10 @@ impl<K: Kernel> Driver<K> {
                 self.push(Op::Close { fd }, Kind::Close, slot);
             }
             0 => self.free_slot(slot),
-            _ if fd >= 0 && !s.is_flying(Kind::Cancel) => self.push(Op::CancelAll { fd }, Kind::Cancel, slot),
+            _ if fd >= 0 && !s.has(flag::CANCELLED) && !s.is_flying(Kind::Cancel) => {
+                s.set(flag::CANCELLED);
+                self.push(Op::CancelAll { fd }, Kind::Cancel, slot);
+            }
             _ => {}
         }
     }

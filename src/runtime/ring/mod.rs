@@ -10,8 +10,12 @@ mod accept;
 mod buffers;
 mod complete;
 pub(super) mod driver;
+#[cfg(test)]
+mod fake;
 pub(super) mod kernel;
 mod slot;
+#[cfg(test)]
+mod tests;
 mod timers;
 pub(super) mod tx;
 pub(super) mod uring;

@@ -41,21 +41,23 @@ impl Phase {
 /// Bits of [`Slot::flags`].
 pub(crate) mod flag {
     /// A multishot (or single) receive must not be re-armed until buffers are back.
-    pub(crate) const STARVED: u8 = 1 << 0;
-    /// The receive in flight is being cancelled, because too much waits to be read.
-    pub(crate) const HOLDING_BACK: u8 = 1 << 1;
+    pub(crate) const STARVED: u16 = 1 << 0;
+    /// Too much waits to be read: if that is still so when tasks have run, the receive is cancelled.
+    pub(crate) const HOLDING_BACK: u16 = 1 << 1;
     /// The peer's FIN has arrived.
-    pub(crate) const EOF: u8 = 1 << 2;
+    pub(crate) const EOF: u16 = 1 << 2;
     /// Our FIN goes out when the send queue is empty.
-    pub(crate) const FIN_WANTED: u8 = 1 << 3;
+    pub(crate) const FIN_WANTED: u16 = 1 << 3;
     /// Our FIN is out.
-    pub(crate) const FIN_SENT: u8 = 1 << 4;
+    pub(crate) const FIN_SENT: u16 = 1 << 4;
     /// The deadline passed while someone could wait.
-    pub(crate) const TIMED_OUT: u8 = 1 << 5;
+    pub(crate) const TIMED_OUT: u16 = 1 << 5;
     /// A listener that does not accept for a while.
-    pub(crate) const PAUSED: u8 = 1 << 6;
+    pub(crate) const PAUSED: u16 = 1 << 6;
     /// A stream between two requests: what a drain may close at once.
-    pub(crate) const IDLE: u8 = 1 << 7;
+    pub(crate) const IDLE: u16 = 1 << 7;
+    /// A closing slot's operations have been cancelled; those that the cancel missed are tried again later.
+    pub(crate) const CANCELLED: u16 = 1 << 8;
 }
 
 /// Small on purpose: an idle connection is this and little else.
@@ -65,7 +67,7 @@ pub(crate) struct Slot {
     pub(crate) phase: Phase,
     /// Operations that the kernel has not completed for good, a bit per [`Kind`].
     pub(crate) in_flight: u8,
-    pub(crate) flags: u8,
+    pub(crate) flags: u16,
     /// First errno that receiving or sending met, 0 if none.
     pub(crate) errno: u16,
     pub(crate) received: Queue,
@@ -107,20 +109,20 @@ impl Slot {
         self.in_flight & 1 << kind as u8 != 0
     }
 
-    pub(crate) fn has(&self, flag: u8) -> bool {
+    pub(crate) fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
     }
 
-    pub(crate) fn set(&mut self, flag: u8) {
+    pub(crate) fn set(&mut self, flag: u16) {
         self.flags |= flag;
     }
 
-    pub(crate) fn clear(&mut self, flag: u8) {
+    pub(crate) fn clear(&mut self, flag: u16) {
         self.flags &= !flag;
     }
 
     pub(crate) fn queued_octets(&self) -> usize {
-        self.tx.as_ref().map_or(0, |tx| tx.queued_octets())
+        self.tx.as_ref().map_or(0, |tx| tx.held_octets())
     }
 
     pub(crate) fn has_unsent(&self) -> bool {

@@ -1,8 +1,12 @@
 //! Deadlines of slots, over the lazily moved wheel.
 
 use super::driver::Driver;
-use super::kernel::{Kernel, Kind, Op};
+use super::kernel::Kernel;
 use super::slot::{NEVER, Phase, flag};
+use crate::limits;
+use std::time::Duration;
+
+const TICKS_PER_SECOND: u64 = 1000 / limits::TICK_MS;
 
 impl<K: Kernel> Driver<K> {
     /// Sets when a slot's owner is woken with [`Fault::TimedOut`](super::driver::Fault::TimedOut); [`NEVER`] for
@@ -14,6 +18,12 @@ impl<K: Kernel> Driver<K> {
         if tick < s.in_wheel {
             s.in_wheel = self.wheel.insert(slot, tick);
         }
+    }
+
+    /// The tick by which `timeout` from now has passed; never early, since the current tick began before now.
+    pub(crate) fn tick_after(&self, timeout: Duration) -> u32 {
+        let ticks = timeout.as_secs().saturating_mul(TICKS_PER_SECOND) + u64::from(timeout.subsec_millis()) / limits::TICK_MS;
+        self.tick.saturating_add(u32::try_from(ticks.saturating_add(2)).unwrap_or(NEVER)).min(NEVER - 1)
     }
 
     /// Moves time on to `tick` and fires what is due; returns how many deadlines passed.
@@ -64,16 +74,15 @@ impl<K: Kernel> Driver<K> {
             Phase::Listening => self.resume(slot),
             Phase::Finishing => {
                 self.stats.finish_timeouts += 1;
-                self.kernel.reset_on_close(s.fd);
                 self.close(slot);
             }
             // A cancel that met its operation half way may have missed it.
-            Phase::Closing if s.fd >= 0 && !s.is_flying(Kind::Cancel) => {
-                let fd = s.fd;
-                self.push(Op::CancelAll { fd }, Kind::Cancel, slot);
-                self.set_deadline(slot, self.tick + crate::limits::CLOSE_RETRY_TICKS);
+            Phase::Closing => {
+                s.clear(flag::CANCELLED);
+                self.set_deadline(slot, self.tick + limits::CLOSE_RETRY_TICKS);
+                self.go_on_closing(slot);
             }
-            Phase::Closing | Phase::Free => {}
+            Phase::Free => {}
         }
     }
 }

@@ -30,6 +30,14 @@ impl Piece {
         self.start_and_length().1
     }
 
+    /// Memory that is kept for it: all of a lent buffer, however little of it is to be sent.
+    fn held_octets(&self) -> usize {
+        match self {
+            Piece::Owned { octets, from } => octets.capacity() - from,
+            Piece::Lent { .. } => limits::RECV_BUFFER_OCTETS,
+        }
+    }
+
     fn advance(&mut self, octets: usize) {
         match self {
             Piece::Owned { from, .. } => *from += octets,
@@ -45,7 +53,7 @@ impl Piece {
 pub(crate) struct Tx {
     pieces: VecDeque<Piece>,
     in_flight: usize,
-    queued_octets: usize,
+    held_octets: usize,
     iovecs: [libc::iovec; limits::SEND_PIECES_MAX],
     message: libc::msghdr,
     /// The peer's address while a connect is in flight.
@@ -60,15 +68,16 @@ impl Tx {
         Box::new(Tx {
             pieces: VecDeque::new(),
             in_flight: 0,
-            queued_octets: 0,
+            held_octets: 0,
             iovecs,
             message,
             address: nowhere,
         })
     }
 
-    pub(crate) fn queued_octets(&self) -> usize {
-        self.queued_octets
+    /// Memory that the queue holds.
+    pub(crate) fn held_octets(&self) -> usize {
+        self.held_octets
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -77,7 +86,7 @@ impl Tx {
 
     /// Appends a piece, which is not empty.
     pub(crate) fn push(&mut self, piece: Piece) {
-        self.queued_octets += piece.len();
+        self.held_octets += piece.held_octets();
         self.pieces.push_back(piece);
     }
 
@@ -107,18 +116,19 @@ impl Tx {
 
     /// The kernel took `octets` octets of what was in flight; pieces sent whole go to `done`.
     pub(crate) fn sent(&mut self, mut octets: usize, mut done: impl FnMut(Piece)) {
-        assert!(octets <= self.queued_octets, "the kernel sent more than it was given");
-        self.queued_octets -= octets;
-        self.in_flight = 0;
-        while octets > 0
-            && let Some(first) = self.pieces.front_mut()
-        {
-            let length = first.len();
+        let mut in_flight = std::mem::take(&mut self.in_flight);
+        while octets > 0 {
+            assert!(in_flight > 0, "the kernel sent more than it was given");
+            let first = &mut self.pieces[0];
+            let (length, held) = (first.len(), first.held_octets());
             if octets < length {
                 first.advance(octets);
+                self.held_octets -= held - first.held_octets();
                 return;
             }
             octets -= length;
+            in_flight -= 1;
+            self.held_octets -= held;
             self.pieces.pop_front().into_iter().for_each(&mut done);
         }
     }
@@ -127,7 +137,7 @@ impl Tx {
     pub(crate) fn discard(&mut self, mut done: impl FnMut(Piece)) {
         while self.pieces.len() > self.in_flight {
             if let Some(piece) = self.pieces.pop_back() {
-                self.queued_octets -= piece.len();
+                self.held_octets -= piece.held_octets();
                 done(piece);
             }
         }

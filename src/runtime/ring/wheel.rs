@@ -32,11 +32,10 @@ impl Wheel {
 
     /// Takes out one wheel position with tick ≤ `now`: its tick and who was entered there.
     pub(crate) fn sweep(&mut self, now: u32) -> Option<(u32, Vec<u32>)> {
-        let tick = self.first()?;
-        if tick > now {
+        let Some(tick) = self.first().filter(|tick| *tick <= now) else {
             self.next = self.next.max(now);
             return None;
-        }
+        };
         self.next = tick;
         let at = tick as usize % TICKS;
         self.occupied[at / 64] &= !(1 << (at % 64));

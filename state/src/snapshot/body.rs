@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// More names in a bucket are more octets to fetch and to look through; fewer are a larger directory to keep in cache.
-const NAMES_PER_BUCKET: usize = 2;
+const NAMES_PER_BUCKET: usize = 4;
 
 pub(crate) fn bucket_count(stage: &Stage) -> usize {
     stage.groups().count().div_ceil(NAMES_PER_BUCKET).max(1)
@@ -68,7 +68,7 @@ impl<'a> BodyBuilder<'a> {
         let mut heap = Vec::new();
         let mut directory = Directory::new("services", bucket_count(stage));
         let mut newest = Vec::new();
-        for (done, group) in (0..).zip(stage.groups()) {
+        for (done, group) in (1..).zip(stage.groups()) {
             stage.newest(group, &mut newest);
             let Some(first) = group.first() else { continue };
             directory.start(bucket_of(first.hash, directory.buckets), heap.len())?;
@@ -88,7 +88,7 @@ impl<'a> BodyBuilder<'a> {
         let start = self.out.position();
         let mut bucket = HostBucket::new(bucket_count(stage));
         let mut newest = Vec::new();
-        for (done, group) in (0..).zip(stage.groups()) {
+        for (done, group) in (1..).zip(stage.groups()) {
             stage.newest(group, &mut newest);
             let Some(first) = group.first() else { continue };
             if bucket.is_left_by(first.hash) {
@@ -108,10 +108,9 @@ impl<'a> BodyBuilder<'a> {
         self.put_directory(heap, &directory)
     }
 
-    fn put_directory(&mut self, heap: Column<u8>, directory: &[u8]) -> Result<BodySection, BuildError> {
-        self.out.align(align_of::<u32>())?;
+    fn put_directory(&mut self, heap: Column, directory: &[u8]) -> Result<BodySection, BuildError> {
         self.out.put(directory)?;
-        Ok(BodySection { heap, directory: self.out.column(directory.len() / size_of::<u32>()) })
+        Ok(BodySection { heap, directory: self.out.column(directory.len()) })
     }
 }
 

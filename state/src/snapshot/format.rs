@@ -5,14 +5,12 @@
 //! 4096    body       services: heap, directory │ hosts: heap, directory │ region names │ root
 //!         checksums  CRC32C of each 1 MiB block of the body, 4 octets each
 //! ```
-//! All numbers are little-endian. The root ends the body, as rkyv has it, and points back to the columns; what stands in the
+//! All numbers are little-endian. The root ends the body, as rkyv has it, and says where the columns are; what stands in the
 //! heaps is described in [`super::hosts`] and [`super::services`]. Every octet is under one of the checksums.
 
-use rkyv::{
-    Archive, Place, Serialize,
-    rancor::Fallible,
-    vec::{ArchivedVec, VecResolver},
-};
+use std::ops::Range;
+
+use rkyv::{Archive, Serialize};
 
 use crate::{digest::Digest, hash::hash64, limits::PARTITIONS_MAX};
 
@@ -34,38 +32,23 @@ pub(crate) struct Body {
 #[derive(Archive, Serialize, Clone, Copy)]
 pub(crate) struct Section {
     /// Records in the order of their buckets.
-    pub(crate) heap: Column<u8>,
-    /// Where in the heap each bucket starts, and at the end, where the last one ends.
-    pub(crate) directory: Column<u32>,
+    pub(crate) heap: Column,
+    /// Where in the heap each bucket starts, and at the end, where the last one ends; a `u32` each.
+    pub(crate) directory: Column,
 }
 
-/// A vector whose elements are already in the body: archives as a `Vec` would, without holding one.
-pub(crate) struct Column<T> {
-    pub(crate) position: usize,
-    pub(crate) length: usize,
-    pub(crate) element: std::marker::PhantomData<T>,
+/// Octets of the body. Not an rkyv vector: rkyv checks vectors element by element, which takes longer than all else at
+/// start, and any octets are well-formed octets.
+#[derive(Archive, Serialize, Clone, Copy)]
+pub(crate) struct Column {
+    pub(crate) position: u64,
+    pub(crate) octets: u64,
 }
 
-impl<T> Clone for Column<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Column<T> {}
-
-impl<T: Archive> Archive for Column<T> {
-    type Archived = ArchivedVec<T::Archived>;
-    type Resolver = ();
-
-    fn resolve(&self, (): (), out: Place<Self::Archived>) {
-        ArchivedVec::resolve_from_len(self.length, VecResolver::from_pos(self.position), out);
-    }
-}
-
-impl<T: Archive, S: Fallible + ?Sized> Serialize<S> for Column<T> {
-    fn serialize(&self, _: &mut S) -> Result<(), S::Error> {
-        Ok(())
+impl ArchivedColumn {
+    pub(crate) fn range(&self) -> Option<Range<usize>> {
+        let start = usize::try_from(self.position.to_native()).ok()?;
+        Some(start..start.checked_add(usize::try_from(self.octets.to_native()).ok()?)?)
     }
 }
 
@@ -74,7 +57,7 @@ impl<T: Archive, S: Fallible + ?Sized> Serialize<S> for Column<T> {
 pub(crate) fn layout_hash() -> u64 {
     const WORDS: &str = "rkyv 0.8 little_endian aligned pointer_width_64; \
         root: services(heap u8, directory u32) hosts(heap u8, directory u32) regions; \
-        host bucket: n fingerprints lengths values names (version text?); \
+        host bucket: (fingerprints lengths (value name)) (version text?); \
         service record: length id sets(region version v4 v6 endpoints) kind version owner home policy regions; hash 1";
     let seed = (size_of::<ArchivedBody>() as u64) << 8 | align_of::<ArchivedBody>() as u64;
     hash64(seed, WORDS.as_bytes())

@@ -1,12 +1,16 @@
 //! A bucket of host names.
 //!
 //! ```text
-//! n │ fingerprint × n │ length × n │ value × n │ name × n │ (version text?) × n
+//! bucket  group × 1.. │ (version text?) × names
+//! group   fingerprint × 8 │ length × 8 │ (value name) × up to 8
 //! ```
-//! `n`, fingerprint and length are octets, a value is a `u32`: the octet offset of the service's record in the services'
-//! heap, a multiple of 8, and in its low three bits what the host name is ([`Kind`]). The text is a service id or a reason
-//! where the kind has one. Fingerprints and lengths are read eight at a time, so that finding a name in a bucket has no
-//! branch that depends on where it stands; the cold part, for the writer alone, comes last.
+//! Fingerprints and lengths are octets, a name that is not there has length 0, and a group with eight names is followed by
+//! another. A value is a `u32`: the octet offset of the service's record in the services' heap, a multiple of 8, and in its
+//! low three bits what the host name is ([`Kind`]). The text is a service id or a reason where the kind has one.
+//!
+//! Eight fingerprints and lengths are compared at once, and where a name stands is computed, not searched: no branch depends
+//! on memory before the name itself is compared, so that the processor runs ahead into whatever comes next. The cold part,
+//! for the writer alone, comes last.
 
 use crate::{
     id::{HostName, Reason, ServiceId},
@@ -28,7 +32,9 @@ pub(crate) enum Kind {
 }
 
 pub(crate) const KIND_MASK: u32 = 7;
-const FIXED_OCTETS: usize = 1 + 1 + 4;
+const LANES: usize = 8;
+const VALUE_OCTETS: usize = 4;
+const HEAD_OCTETS: usize = 2 * LANES;
 
 /// One host name on its way into a bucket.
 pub(crate) struct Entry {
@@ -39,13 +45,24 @@ pub(crate) struct Entry {
     pub(crate) text: Option<String>,
 }
 
-/// Appends a bucket of 1 to 255 entries.
+/// Appends a bucket.
 pub(crate) fn put_bucket(out: &mut Vec<u8>, entries: &[Entry]) {
-    out.push(u8::try_from(entries.len()).expect("the builder bounds its buckets"));
-    out.extend(entries.iter().map(|entry| fingerprint(entry.hash)));
-    out.extend(entries.iter().map(|entry| u8::try_from(entry.name.as_str().len()).expect("at most 253")));
-    out.extend(entries.iter().flat_map(|entry| entry.value.to_le_bytes()));
-    out.extend(entries.iter().flat_map(|entry| entry.name.as_str().bytes()));
+    // One group more than is full, for a full one does not end the bucket.
+    for first in (0..=entries.len()).step_by(LANES) {
+        let group = &entries[first..entries.len().min(first + LANES)];
+        let (mut fingerprints, mut lengths) = ([0; LANES], [0; LANES]);
+        for (lane, entry) in group.iter().enumerate() {
+            fingerprints[lane] = fingerprint(entry.hash);
+            lengths[lane] =
+                u8::try_from(entry.name.as_str().len()).expect("a host name has at most 253 octets");
+        }
+        out.extend_from_slice(&fingerprints);
+        out.extend_from_slice(&lengths);
+        for entry in group {
+            out.extend_from_slice(&entry.value.to_le_bytes());
+            out.extend_from_slice(entry.name.as_str().as_bytes());
+        }
+    }
     for entry in entries {
         put_version(out, entry.version);
         if let Some(text) = &entry.text {
@@ -61,6 +78,7 @@ fn fingerprint(hash: u64) -> u8 {
 }
 
 /// Where a name was found.
+#[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
     bucket: &'a [u8],
     index: usize,
@@ -71,25 +89,100 @@ pub(crate) struct Found<'a> {
 /// [`super::section::HEAP_PADDING_OCTETS`].
 #[inline]
 pub(crate) fn find<'a>(bucket: &'a [u8], hash: u64, name: &[u8]) -> Option<Found<'a>> {
-    let count = usize::from(*bucket.first()?);
-    let mut names_at = 1 + count * FIXED_OCTETS;
-    let wanted = u64::from(fingerprint(hash)) * ONES;
-    for first in (0..count).step_by(8) {
-        let lanes = lanes(count - first);
-        let lengths = word(bucket, 1 + count + first)? & lanes;
-        let mut candidates = zero_octets(word(bucket, 1 + first)? ^ wanted) & lanes;
+    let wanted = (hash & 0xff) * ONES;
+    let wanted_length = name.len() as u64 * ONES;
+    let mut index = 0;
+    if name.is_empty() {
+        return None; // it would match an empty lane
+    }
+    for group in groups(bucket) {
+        let mut candidates = zero_octets((group.fingerprints ^ wanted) | (group.lengths ^ wanted_length));
         while candidates != 0 {
-            let lane = candidates.trailing_zeros() & !7;
-            let at = names_at + sum_octets(lengths & !(u64::MAX << lane));
-            let index = first + (lane / 8) as usize;
-            if bucket.get(at..at + octet(lengths, lane)) == Some(name) {
-                return Some(Found { bucket, index, value: value(bucket, count, index)? });
+            let lane = candidates.trailing_zeros() as usize / LANES;
+            let (value, known) = group.entry(lane, name.len())?;
+            if is_same(known, name) {
+                return Some(Found { bucket, index: index + lane, value });
             }
             candidates &= candidates - 1;
         }
-        names_at += sum_octets(lengths);
+        index += LANES;
     }
     None
+}
+
+/// Whether two texts of one length are equal. Most host names have 16 to 32 octets, and are compared without a call.
+#[inline]
+fn is_same(known: &[u8], name: &[u8]) -> bool {
+    let ends = |text: &[u8]| {
+        Some((u128::from_le_bytes(*text.first_chunk()?), u128::from_le_bytes(*text.last_chunk()?)))
+    };
+    match (ends(known), ends(name)) {
+        (Some(known), Some(name_ends)) if name.len() <= 32 => known == name_ends,
+        _ => known == name,
+    }
+}
+
+/// Up to eight names.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    fingerprints: u64,
+    lengths: u64,
+    /// From behind the head on.
+    entries: &'a [u8],
+}
+
+/// The groups of a bucket, of which there is at least one; none where the octets end.
+#[inline]
+fn groups(bucket: &[u8]) -> impl Iterator<Item = Group<'_>> {
+    let mut rest = Some(bucket);
+    std::iter::from_fn(move || {
+        let (head, entries) = rest?.split_first_chunk::<HEAD_OCTETS>()?;
+        let (fingerprints, lengths) = (word(head.first_chunk()), word(head.last_chunk()));
+        let group = Group { fingerprints, lengths, entries };
+        rest = if group.is_full() { entries.get(group.offset(LANES)..) } else { None };
+        Some(group)
+    })
+}
+
+impl<'a> Group<'a> {
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.lengths >> 56 != 0
+    }
+
+    /// Where the entry of a lane starts; of lane 8, where they end.
+    #[inline]
+    fn offset(&self, lane: usize) -> usize {
+        let before = if lane < LANES { self.lengths & !(u64::MAX << (8 * lane)) } else { self.lengths };
+        VALUE_OCTETS * lane + sum_octets(before)
+    }
+
+    #[inline]
+    fn length(&self, lane: usize) -> usize {
+        (self.lengths >> (8 * lane) & 0xff) as usize
+    }
+
+    /// Value and name of a lane, whose length is given.
+    #[inline]
+    fn entry(&self, lane: usize, length: usize) -> Option<(u32, &'a [u8])> {
+        let (value, rest) = self.entries.get(self.offset(lane)..)?.split_first_chunk()?;
+        Some((u32::from_le_bytes(*value), rest.get(..length)?))
+    }
+
+    /// All lanes that hold a name, by value and name.
+    fn entries(self) -> impl Iterator<Item = Option<(u32, &'a [u8])>> {
+        (0..LANES)
+            .filter(move |&lane| self.length(lane) > 0)
+            .map(move |lane| self.entry(lane, self.length(lane)))
+    }
+}
+
+/// All names of a bucket with their places, as [`find`] would give them; `None` where the octets make no sense.
+pub(crate) fn entries(bucket: &[u8]) -> impl Iterator<Item = Option<(&str, Found<'_>)>> {
+    groups(bucket).flat_map(Group::entries).enumerate().map(move |(index, entry)| {
+        let (value, name) = entry?;
+        Some((std::str::from_utf8(name).ok()?, Found { bucket, index, value }))
+    })
 }
 
 impl<'a> Found<'a> {
@@ -112,15 +205,14 @@ impl<'a> Found<'a> {
         Some(Change { version, record: Record::Host(HostName::trusted(name), value) })
     }
 
-    /// Version and text: what stands behind the names.
+    /// Version and text: what stands behind the groups.
     fn cold(&self) -> Option<(Version, Option<&'a str>)> {
-        let count = usize::from(*self.bucket.first()?);
-        let names: usize =
-            self.bucket.get(1 + count..1 + 2 * count)?.iter().map(|&length| usize::from(length)).sum();
-        let mut cold = Cursor::new(self.bucket.get(1 + count * FIXED_OCTETS + names..)?);
-        for index in 0..self.index {
+        let last = groups(self.bucket).last()?;
+        let names = (0..LANES).filter(|&lane| last.length(lane) > 0).count();
+        let mut cold = Cursor::new(last.entries.get(last.offset(names)..)?);
+        for entry in groups(self.bucket).flat_map(Group::entries).take(self.index) {
             cold.version()?;
-            if Kind::of(value(self.bucket, count, index)?)?.has_text() {
+            if Kind::of(entry?.0)?.has_text() {
                 cold.text()?;
             }
         }
@@ -128,18 +220,6 @@ impl<'a> Found<'a> {
         let text = if Kind::of(self.value)?.has_text() { Some(cold.text()?) } else { None };
         Some((version, text))
     }
-}
-
-/// All names of a bucket with their places, as [`find`] would give them; `None` where the octets make no sense.
-pub(crate) fn entries(bucket: &[u8]) -> impl Iterator<Item = Option<(&str, Found<'_>)>> {
-    let count = bucket.first().map_or(0, |&count| usize::from(count));
-    let mut at = 1 + count * FIXED_OCTETS;
-    (0..count).map(move |index| {
-        let length = usize::from(*bucket.get(1 + count + index)?);
-        let name = std::str::from_utf8(bucket.get(at..at + length)?).ok()?;
-        at += length;
-        Some((name, Found { bucket, index, value: value(bucket, count, index)? }))
-    })
 }
 
 impl Kind {
@@ -156,40 +236,30 @@ impl Kind {
         })
     }
 
+    /// The class of a value that leads to a record.
+    #[inline]
+    pub(crate) fn bound(value: u32) -> Option<Class> {
+        let class = if value & 1 == 0 { Class::Platform } else { Class::Custom };
+        (value & KIND_MASK < 2).then_some(class)
+    }
+
     fn has_text(self) -> bool {
         matches!(self, Self::Tombstone | Self::PlatformUnbound | Self::CustomUnbound)
     }
-}
-
-#[inline]
-fn value(bucket: &[u8], count: usize, index: usize) -> Option<u32> {
-    let at = 1 + 2 * count + 4 * index;
-    bucket.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
 }
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 #[inline]
-fn word(octets: &[u8], at: usize) -> Option<u64> {
-    octets.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes)
-}
-
-/// All bits of the first `count` octets; of all eight from 8 on.
-#[inline]
-fn lanes(count: usize) -> u64 {
-    if count >= 8 { u64::MAX } else { !(u64::MAX << (8 * count)) }
+fn word(octets: Option<&[u8; 8]>) -> u64 {
+    octets.map_or(0, |octets| u64::from_le_bytes(*octets))
 }
 
 /// The high bit of each octet that is zero, and maybe of one behind it that is 1: candidates, to be compared.
 #[inline]
 fn zero_octets(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & HIGHS
-}
-
-#[inline]
-fn octet(word: u64, shift: u32) -> usize {
-    (word >> shift & 0xff) as usize
 }
 
 /// The sum of all eight octets.
@@ -199,4 +269,74 @@ fn sum_octets(word: u64) -> usize {
     const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
     let pairs = (word & EVEN) + (word >> 8 & EVEN);
     (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test that cannot set up must fail loudly
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{hash::hash64, snapshot::section::HEAP_PADDING_OCTETS};
+
+    fn entry((length, (kind, counter)): (usize, (u32, u64)), number: usize) -> Entry {
+        let name = format!("{number}.{}", "a.".repeat(126));
+        let name = HostName::parse(name[..length].trim_end_matches('.')).unwrap();
+        let text = Kind::of(kind).unwrap().has_text().then(|| format!("text-{number}"));
+        let value = u32::try_from(number).unwrap() << 3 | kind;
+        let hash = hash64(1, name.as_str().as_bytes());
+        Entry { hash, name, version: Version::new(counter, counter), value, text }
+    }
+
+    fn packed(entries: &[Entry]) -> Vec<u8> {
+        let mut bucket = Vec::new();
+        put_bucket(&mut bucket, entries);
+        bucket.resize(bucket.len() + HEAP_PADDING_OCTETS, 0);
+        bucket
+    }
+
+    proptest! {
+        /// Around one, two and three groups above all, and fingerprints that are all alike.
+        #[test]
+        fn each_name_is_found_with_what_belongs_to_it(
+            shapes in proptest::collection::vec((4_usize..254, (0_u32..6, any::<u64>())), 0..26),
+            one_fingerprint: bool,
+        ) {
+            let mut written: Vec<Entry> = shapes.into_iter().enumerate().map(|(n, shape)| entry(shape, n)).collect();
+            if one_fingerprint {
+                written.iter_mut().for_each(|entry| entry.hash = 1);
+            }
+            let bucket = packed(&written);
+            for entry in &written {
+                let found = find(&bucket, entry.hash, entry.name.as_str().as_bytes()).unwrap();
+                prop_assert_eq!(found.value, entry.value);
+                prop_assert_eq!(found.cold(), Some((entry.version, entry.text.as_deref())));
+                let longer = format!("{}x", entry.name);
+                prop_assert!(find(&bucket, entry.hash, longer.as_bytes()).is_none());
+            }
+            let walked: Vec<_> = entries(&bucket).map(|entry| entry.unwrap()).collect();
+            prop_assert_eq!(walked.len(), written.len());
+            for ((name, found), entry) in walked.iter().zip(&written) {
+                prop_assert_eq!(*name, entry.name.as_str());
+                prop_assert_eq!(found.cold(), Some((entry.version, entry.text.as_deref())));
+            }
+        }
+
+        #[test]
+        fn any_octets_are_searched_without_panic(bucket in proptest::collection::vec(any::<u8>(), 0..300), name: [u8; 4]) {
+            if let Some(found) = find(&bucket, u64::from(bucket.first().copied().unwrap_or_default()), &name) {
+                prop_assert!(bucket.windows(4).any(|octets| octets == name));
+                prop_assert!(found.cold().is_none_or(|(_, text)| text.is_none_or(|text| text.len() < 256)));
+            }
+            prop_assert!(entries(&bucket).count() <= bucket.len());
+        }
+    }
+
+    #[test]
+    fn octets_are_found_and_summed() {
+        assert_eq!(sum_octets(u64::MAX), 8 * 255);
+        assert_eq!(sum_octets(0x0102_0304_0506_0708), 36);
+        assert_eq!(zero_octets(0x0102_0004_0506_0708), 0x0000_8000_0000_0000);
+        assert_eq!(zero_octets(0x8080_8080_8080_8080), 0);
+    }
 }

@@ -3,13 +3,36 @@
 //! Buckets of unlike length stand in the heap one behind the other, without gaps; the directory holds where each starts.
 //! It takes 4 octets a bucket and stays in the processor's cache, so a look-up costs one miss: the bucket itself.
 
-use std::ops::Range;
+use std::{io, ops::Range};
 
-/// Where a section's columns stand in the file; checked against its length when it was opened.
-#[derive(Debug, Clone, Default)]
+use memmap2::{Advice, MmapMut};
+
+/// A section's columns: where the heap stands in the body, and a copy of the directory.
 pub(crate) struct Columns {
     pub(crate) heap: Range<usize>,
-    pub(crate) directory: Range<usize>,
+    pub(crate) directory: HugeCopy,
+}
+
+/// Octets copied into anonymous memory that asks for huge pages. A mapped file has small ones, so each random reading of it
+/// misses the processor's address cache; the directory, read by every look-up, is a few MiB and worth its copy.
+pub(crate) struct HugeCopy(Option<MmapMut>);
+
+impl HugeCopy {
+    pub(crate) fn of(octets: &[u8]) -> io::Result<Self> {
+        if octets.is_empty() {
+            return Ok(Self(None));
+        }
+        let mut copy = MmapMut::map_anon(octets.len())?;
+        // Refused where the kernel has no huge pages: the copy serves all the same.
+        let _ = copy.advise(Advice::HugePage);
+        copy.copy_from_slice(octets);
+        Ok(Self(Some(copy)))
+    }
+
+    #[inline]
+    pub(crate) fn octets(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
 }
 
 /// A section of a mapped file.
@@ -27,6 +50,13 @@ impl<'a> Section<'a> {
     #[inline]
     pub(crate) fn new(heap: &'a [u8], directory: &'a [u8]) -> Self {
         Self { heap, directory: directory.as_chunks().0 }
+    }
+
+    /// Where the bucket of `hash` starts. If it is empty, the next one does: its names compare unequal.
+    #[inline]
+    pub(crate) fn start(&self, hash: u64) -> Option<usize> {
+        let start = self.directory.get(bucket_of(hash, self.directory.len().checked_sub(1)?))?;
+        Some(offset(*start))
     }
 
     /// The bucket of `hash`; `None` if it is empty.

@@ -4,7 +4,8 @@
 //! length │ id │ sets │ (region·2+grave length version v4 v6 endpoint × (v4+v6)) × sets │
 //!        │ kind version owner home-region policy regions (region weight) × regions │ zeros up to a multiple of 8
 //! ```
-//! Lengths, counts and regions are numbers as in [`crate::wire`]; a length counts the octets that follow it, padding left out.
+//! The record's length is a `u32`; other lengths, counts and regions are numbers as in [`crate::wire`]. A length counts the
+//! octets that follow it, padding left out.
 //! `kind` says whether a service stands here (the fields behind it are there only then), a grave (version only) or nothing.
 
 use super::section::{Bucket, Section};
@@ -12,7 +13,7 @@ use crate::{
     codec::{self, ENDPOINT_V4_OCTETS, ENDPOINT_V6_OCTETS},
     id::{OwnerId, PolicyId, Region, ServiceId},
     record::{Change, Endpoint, EndpointSet, Record, Service, Version},
-    wire::{Cursor, number_octets, put_number, put_text, put_version},
+    wire::{Cursor, put_number, put_text, put_version},
 };
 
 const ABSENT: u8 = 0;
@@ -21,6 +22,8 @@ const PRESENT: u8 = 2;
 
 /// Records start at multiples of this, which leaves the low bits of their offsets free for a host's kind.
 pub(crate) const RECORD_ALIGNMENT: usize = 8;
+/// Of the record's length.
+const LENGTH_OCTETS: usize = 4;
 
 /// Appends the record of `id`. `changes` are the newest of each key about it, the service first if there is one. `number`
 /// gives a region its number.
@@ -46,7 +49,8 @@ pub(crate) fn put_record(
         Some((version, value)) => put_service(&mut record, version, value, number),
         None => record.push(ABSENT),
     }
-    put_number(out, record.len() as u64);
+    // At most 64 regions of 4,096 endpoints: far below 4 GiB.
+    out.extend_from_slice(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_le_bytes());
     out.extend_from_slice(&record);
     out.resize(out.len().next_multiple_of(RECORD_ALIGNMENT), 0);
 }
@@ -81,14 +85,14 @@ fn put_service(
     }
 }
 
-/// A record in the mapped heap: its octets without the length.
+/// A record in the mapped heap: the heap from where it starts. Nothing is read before it is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServiceRecord<'a>(&'a [u8]);
 
 /// Finds the record of `id`, compared whole, and its offset in the heap.
 #[inline]
 pub(crate) fn find<'a>(section: Section<'a>, hash: u64, id: &str) -> Option<(usize, ServiceRecord<'a>)> {
-    records(section.bucket(hash)?).map_while(|record| record).find(|(_, record)| record.has_id(id))
+    records(section.bucket(hash)?).map_while(|record| record).find(|(_, record)| record.id() == id)
 }
 
 /// The records of a bucket with their offsets in the heap; ends with `None` where the octets make no sense.
@@ -96,9 +100,9 @@ pub(crate) fn records(bucket: Bucket<'_>) -> impl Iterator<Item = Option<(usize,
     let mut at = Some(0);
     std::iter::from_fn(move || {
         let here = at.filter(|&here| here < bucket.length)?;
-        let record = bucket.octets.get(here..).and_then(ServiceRecord::at);
-        at = record.map(|record| here + record.stride());
-        Some(record.map(|record| (bucket.start + here, record)))
+        let record = bucket.octets.get(here..).map(ServiceRecord::at)?;
+        at = record.stride().and_then(|stride| here.checked_add(stride));
+        Some(at.map(|_| (bucket.start + here, record)))
     })
 }
 
@@ -112,26 +116,21 @@ pub(crate) struct PackedSet<'a> {
 impl<'a> ServiceRecord<'a> {
     /// The record at the start of `heap`.
     #[inline]
-    pub(crate) fn at(heap: &'a [u8]) -> Option<Self> {
-        let mut heap = Cursor::new(heap);
-        let length = heap.length()?;
-        heap.octets(length).map(Self)
+    pub(crate) fn at(heap: &'a [u8]) -> Self {
+        Self(heap)
     }
 
     /// Octets up to the next record.
-    fn stride(&self) -> usize {
-        (number_octets(self.0.len() as u64) + self.0.len()).next_multiple_of(RECORD_ALIGNMENT)
+    fn stride(&self) -> Option<usize> {
+        let (length, _) = self.0.split_first_chunk()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        Some(length.checked_add(LENGTH_OCTETS)?.next_multiple_of(RECORD_ALIGNMENT))
     }
 
+    /// Empty where the octets make no sense.
     #[inline]
     pub(crate) fn id(&self) -> &'a str {
-        Cursor::new(self.0).text().unwrap_or_default()
-    }
-
-    /// Whether `id` is this record's.
-    pub(crate) fn has_id(&self, id: &str) -> bool {
-        let octets = self.0.split_first().and_then(|(&length, rest)| rest.get(..usize::from(length)));
-        octets == Some(id.as_bytes())
+        self.octets().and_then(|mut octets| octets.text()).unwrap_or_default()
     }
 
     /// The live endpoints in the region of that number.
@@ -183,8 +182,13 @@ impl<'a> ServiceRecord<'a> {
     }
 
     #[inline]
+    fn octets(&self) -> Option<Cursor<'a>> {
+        self.0.get(LENGTH_OCTETS..).map(Cursor::new)
+    }
+
+    #[inline]
     fn behind_id(&self) -> Option<Cursor<'a>> {
-        let mut from = Cursor::new(self.0);
+        let mut from = self.octets()?;
         let length = from.octet()?;
         from.octets(usize::from(length))?;
         Some(from)

@@ -52,15 +52,9 @@ impl<W: Write> BlockWriter<W> {
         Ok(())
     }
 
-    pub(crate) fn align(&mut self, alignment: usize) -> Result<(), BuildError> {
-        let padding = self.position.next_multiple_of(alignment) - self.position;
-        self.put(&[0; 64][..padding])
-    }
-
-    /// A column of `length` elements that ends here.
-    pub(crate) fn column<T>(&self, length: usize) -> Column<T> {
-        let position = self.position - length * size_of::<T>();
-        Column { position, length, element: std::marker::PhantomData }
+    /// The column of the last `octets` written.
+    pub(crate) fn column(&self, octets: usize) -> Column {
+        Column { position: (self.position - octets) as u64, octets: octets as u64 }
     }
 
     /// Ends the body and puts the table of checksums behind it. Gives the body's length and the table's checksum.

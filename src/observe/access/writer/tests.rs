@@ -9,6 +9,7 @@ use crate::observe::access::writer::drain::Drain;
 use crate::observe::access::{LogSink, LogSource, ring};
 use proptest::prelude::*;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
@@ -166,7 +167,7 @@ fn a_full_disk_is_counted_and_costs_neither_the_thread_nor_the_core() {
 /// A thread that writes into a pipe, and the pipe's other end.
 fn piped(sources: Vec<LogSource>) -> (LogWriter, io::PipeReader) {
     let (reader, pipe) = io::pipe().unwrap();
-    let file = std::fs::File::from(std::os::fd::OwnedFd::from(pipe));
+    let file = std::fs::File::from(OwnedFd::from(pipe));
     let target = Target { file, path: None, looked: Instant::now() };
     (Work::start(Drain::new(sources), target).unwrap(), reader)
 }
@@ -198,6 +199,29 @@ fn a_reader_that_stopped_reading_blocks_no_core_and_no_end() {
     reader.read_to_end(&mut log).unwrap();
     assert!(log.len() > LOG_RING_OCTETS / 2);
     assert_eq!(paths(&log).len(), sent - dropped);
+}
+
+/// Standard output may have been left non-blocking by whoever started us.
+#[test]
+fn a_slow_reader_of_a_non_blocking_pipe_gets_everything() {
+    let (mut sinks, sources) = rings(1);
+    let (reader, pipe) = std::os::unix::net::UnixStream::pair().unwrap();
+    pipe.set_nonblocking(true).unwrap();
+    let target =
+        Target { file: std::fs::File::from(OwnedFd::from(pipe)), path: None, looked: Instant::now() };
+    let writer = Work::start(Drain::new(sources), target).unwrap();
+    let stats = writer.stats();
+    // Within the ring, beyond what a socket takes at once.
+    let sent = LOG_RING_OCTETS / 700;
+    (0..sent).for_each(|_| write(&mut sinks[0], "/"));
+    let mut log = Vec::new();
+    let mut reader = io::BufReader::new(reader);
+    for _ in 0..sent {
+        io::BufRead::read_until(&mut reader, b'\n', &mut log).unwrap();
+    }
+    assert_eq!(paths(&log).len(), sent);
+    assert_eq!(stats.write_failures.get(), 0, "slow is not broken");
+    assert!(writer.stop(PATIENCE));
 }
 
 #[test]

@@ -1,0 +1,166 @@
+//! A damaged file is refused, and says where; a forged one does no harm.
+
+use std::{
+    fs,
+    hint::black_box,
+    os::unix::fs::FileExt,
+    path::Path,
+    sync::{Arc, LazyLock},
+};
+
+use proptest::prelude::*;
+
+use super::world;
+use crate::{
+    Table,
+    id::{HostName, Reason},
+    record::{Change, HostValue, Record, Version},
+    snapshot::{self, BuildOptions, OpenError, Snapshot, reseal},
+};
+
+const HEADER_OCTETS: u64 = 4096;
+const BLOCK_OCTETS: u64 = 1 << 20;
+
+fn world_changes() -> Vec<Change> {
+    world::all_keys().map(|key| world::said(&key, Version::new(1, 1))).collect()
+}
+
+/// The file of all that.
+static WORLD: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("base.snap");
+    build(world_changes(), &path);
+    fs::read(&path).unwrap()
+});
+
+fn build(changes: impl IntoIterator<Item = Change>, path: &Path) -> u64 {
+    let options = BuildOptions { seed: Some(7), offsets: vec![1, 2, 3] };
+    snapshot::build(changes, path, &options, &mut |_| ()).unwrap().file_octets
+}
+
+#[test]
+fn any_octet_with_a_flipped_bit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("base.snap");
+    let octets = build(world_changes(), &path);
+    let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    for at in 0..octets {
+        let mut octet = [0];
+        file.read_exact_at(&mut octet, at).unwrap();
+        file.write_all_at(&[octet[0] ^ 1 << (at % 8)], at).unwrap();
+        let error = Snapshot::open(&path).err().unwrap();
+        match at {
+            0..8 => assert!(matches!(error, OpenError::Foreign { .. }), "{at}: {error}"),
+            8..HEADER_OCTETS => assert!(matches!(error, OpenError::Header { .. }), "{at}: {error}"),
+            _ if at < octets - 4 => {
+                assert!(matches!(error, OpenError::Block { block: 0, .. }), "{at}: {error}")
+            }
+            _ => assert!(matches!(error, OpenError::ChecksumTable { .. }), "{at}: {error}"),
+        }
+        file.write_all_at(&octet, at).unwrap();
+    }
+    assert!(Snapshot::open(&path).is_ok(), "all is as it was");
+}
+
+#[test]
+fn the_damaged_block_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("base.snap");
+    let tombstones = (0..100_000).map(|n| {
+        let name = HostName::parse(&format!("{n:x}.a-name-of-some-length.example")).unwrap();
+        let reason = Reason::parse("takedown").unwrap();
+        Change {
+            version: Version::new(0, 1),
+            record: Record::Host(name, Some(HostValue::Tombstone { reason })),
+        }
+    });
+    let octets = build(tombstones, &path);
+    let blocks = (octets - HEADER_OCTETS).div_ceil(BLOCK_OCTETS + 4);
+    assert!(blocks > 3, "{octets} octets");
+    let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    for damaged in 0..blocks {
+        let at = HEADER_OCTETS + damaged * BLOCK_OCTETS + damaged;
+        let mut octet = [0];
+        file.read_exact_at(&mut octet, at).unwrap();
+        file.write_all_at(&[!octet[0]], at).unwrap();
+        match Snapshot::open(&path) {
+            Err(OpenError::Block { block, from, to, .. }) => {
+                assert_eq!(block as u64, damaged);
+                assert!((from..to).contains(&at), "{at} in {from}..{to}");
+            }
+            other => panic!("block {damaged}: {:?}", other.err()),
+        }
+        file.write_all_at(&octet, at).unwrap();
+    }
+}
+
+#[test]
+fn a_file_of_another_length_or_kind_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("base.snap");
+    let octets = usize::try_from(build(world_changes(), &path)).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let opened = |octets: &[u8]| {
+        fs::write(&path, octets).unwrap();
+        Snapshot::open(&path).err()
+    };
+    for length in [0, 7, 4095] {
+        assert!(matches!(opened(&whole[..length]), Some(OpenError::Foreign { .. })), "{length}");
+    }
+    for length in [4096, 4097, octets - 4, octets - 1] {
+        assert!(matches!(opened(&whole[..length]), Some(OpenError::Length { .. })), "{length}");
+    }
+    assert!(matches!(opened(&[&whole[..], &[0]].concat()), Some(OpenError::Length { .. })));
+    assert!(matches!(opened(&vec![b'{'; octets]), Some(OpenError::Foreign { .. })));
+    assert!(matches!(Snapshot::open(&folder.path().join("none")), Err(OpenError::Io { action: "open", .. })));
+    assert!(opened(&whole).is_none());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    /// Whoever can forge checksums can make wrong answers, but neither panics nor wrong memory; and `verify` sees it.
+    #[test]
+    fn a_forged_body_is_harmless(
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut octets = WORLD.clone();
+        let body = usize::try_from(HEADER_OCTETS).unwrap()..octets.len() - 4;
+        for (at, octet) in damage {
+            octets[body.start + at.index(body.len())] = octet;
+        }
+        reseal(&mut octets);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("base.snap");
+        fs::write(&path, &octets).unwrap();
+
+        let verified = snapshot::verify(&path).is_ok();
+        let Ok(snapshot) = Snapshot::open(&path) else { return Ok(()) };
+        prop_assert!(snapshot.changes().count() < 10_000);
+        let view = Table::with_base(Arc::new(snapshot), &world::region(0)).publish();
+        if verified {
+            for wanted in world_changes() {
+                // The digest does not cover graves.
+                let live = |change: &Change| !change.record.is_grave();
+                prop_assert_eq!(view.change(&wanted.record.key()).filter(live), Some(wanted).filter(live));
+            }
+        } else {
+            ask_everything(&view);
+        }
+    }
+}
+
+/// Only that it returns.
+fn ask_everything(view: &crate::View) {
+    for key in world::all_keys() {
+        let change = view.change(&key);
+        assert!(change.is_none_or(|change| change.record.key() == key));
+        if let crate::record::Key::Host(name) = &key
+            && let Some(crate::HostHit::Service(service)) = view.host(name.as_str().as_bytes())
+        {
+            let endpoints = service.endpoints(view.local());
+            assert!(endpoints.iter().count() <= endpoints.len());
+            black_box(service.is_known());
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Properties of the whole: table, snapshot and parser against the plain model and against damage.
+#![allow(clippy::unwrap_used)] // a test that cannot set up must fail loudly
+
+mod damage;
+mod memory;
+mod overlay;
+mod parse;
+mod replicas;
+mod snapshot;
+mod world;

@@ -1,0 +1,141 @@
+//! A small world of keys, so that changes meet: what each key's writer says at each version, and how a view is compared with
+//! the model.
+
+use std::net::{IpAddr, SocketAddr};
+
+use proptest::prelude::*;
+
+use crate::{
+    HostHit, View,
+    hash::{hash64, splitmix64},
+    id::{HostName, OwnerId, PolicyId, Reason, Region, ServiceId},
+    model::Model,
+    record::{Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Key, Record, Service, Version},
+};
+
+const HOSTS: u8 = 12;
+const SERVICES: u8 = 6;
+const REGIONS: u8 = 3;
+
+/// Any change that some writer of this world may send.
+pub(super) fn changes() -> impl Strategy<Value = Change> {
+    let versions = (0_u64..3, 0_u64..6).prop_map(|(epoch, counter)| Version::new(epoch, counter));
+    (keys(), versions).prop_map(|(key, version)| said(&key, version))
+}
+
+pub(super) fn keys() -> impl Strategy<Value = Key> {
+    prop_oneof![
+        (0..HOSTS).prop_map(|n| Key::Host(host(n))),
+        (0..SERVICES).prop_map(|n| Key::Service(service(n))),
+        (0..SERVICES, 0..REGIONS).prop_map(|(n, at)| Key::Endpoints(service(n), region(at))),
+    ]
+}
+
+pub(super) fn all_keys() -> impl Iterator<Item = Key> {
+    let hosts = (0..HOSTS).map(|n| Key::Host(host(n)));
+    let services = (0..SERVICES).map(|n| Key::Service(service(n)));
+    let sets = (0..SERVICES).flat_map(|n| (0..REGIONS).map(move |at| Key::Endpoints(service(n), region(at))));
+    hosts.chain(services).chain(sets)
+}
+
+/// Names of 1 to 253 octets.
+fn host(n: u8) -> HostName {
+    let label = "x".repeat(usize::from(n) * 5);
+    let name = match n {
+        0 => "a".to_owned(),
+        1 => format!("{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(61)),
+        _ => format!("h{n}-{label}.apps.example"),
+    };
+    HostName::parse(&name).unwrap()
+}
+
+pub(super) fn service(n: u8) -> ServiceId {
+    ServiceId::parse(&format!("svc_{n}")).unwrap()
+}
+
+pub(super) fn region(n: u8) -> Region {
+    Region::parse(["local", "oregon", "eu-1"][usize::from(n)]).unwrap()
+}
+
+/// The one value that the key's writer gave this version.
+pub(super) fn said(key: &Key, version: Version) -> Change {
+    let mut random = hash64(1, format!("{key} {version}").as_bytes());
+    let removed = splitmix64(&mut random).is_multiple_of(5);
+    let record = match key.clone() {
+        Key::Host(name) => Record::Host(name, (!removed).then(|| host_value(&mut random))),
+        Key::Service(id) => Record::Service(id, (!removed).then(|| service_value(&mut random))),
+        Key::Endpoints(id, region) => {
+            Record::Endpoints(id, region, (!removed).then(|| endpoint_set(&mut random)))
+        }
+    };
+    Change { version, record }
+}
+
+fn host_value(random: &mut u64) -> HostValue {
+    if splitmix64(random).is_multiple_of(4) {
+        return HostValue::Tombstone { reason: Reason::parse("transfer").unwrap() };
+    }
+    let class = if splitmix64(random).is_multiple_of(2) { Class::Custom } else { Class::Platform };
+    HostValue::Mapped { service: service(below(SERVICES, random)), class }
+}
+
+fn service_value(random: &mut u64) -> Service {
+    let mut regions: Vec<_> = (0..REGIONS).map(|n| (region(n), u16::from(below(101, random)))).collect();
+    regions.sort_unstable();
+    regions.truncate(usize::from(below(REGIONS + 1, random)));
+    Service {
+        owner: OwnerId::parse(&format!("usr_{}", below(9, random))).unwrap(),
+        home_region: region(below(REGIONS, random)),
+        regions,
+        policy: splitmix64(random).is_multiple_of(2).then(|| PolicyId::parse("strict").unwrap()),
+    }
+}
+
+fn endpoint_set(random: &mut u64) -> EndpointSet {
+    let states =
+        [EndpointState::Starting, EndpointState::Healthy, EndpointState::Draining, EndpointState::Dead];
+    let endpoints = (0..below(5, random)).map(|n| {
+        let ip = if splitmix64(random).is_multiple_of(2) {
+            IpAddr::from([10, 0, 0, n])
+        } else {
+            IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, u16::from(n)])
+        };
+        let port = 1 + u16::from(below(255, random));
+        Endpoint { address: SocketAddr::new(ip, port), state: states[usize::from(below(4, random))] }
+    });
+    EndpointSet::new(endpoints).unwrap()
+}
+
+fn below(bound: u8, random: &mut u64) -> u8 {
+    u8::try_from(splitmix64(random) % u64::from(bound)).unwrap()
+}
+
+/// Every question that a view answers, answered as the model does.
+pub(super) fn assert_equal(view: &View, model: &Model) {
+    for key in all_keys() {
+        assert_eq!(view.change(&key).as_ref(), model.change(&key), "{key}");
+        let Key::Host(name) = &key else { continue };
+        let hit = view.host(name.as_str().as_bytes());
+        match (hit, model.host(name)) {
+            (None, None) => {}
+            (Some(HostHit::Tombstone { reason }), Some(HostValue::Tombstone { reason: wanted })) => {
+                assert_eq!(reason, wanted.as_str(), "{key}");
+            }
+            (Some(HostHit::Service(found)), Some(HostValue::Mapped { service, class })) => {
+                assert_eq!((found.id(), found.class()), (service.as_str(), *class), "{key}");
+                assert_eq!(found.is_known(), model.is_known(service), "{key}");
+                for region in (0..REGIONS).map(region) {
+                    let endpoints = found.endpoints(&view.region(&region));
+                    let wanted = model.endpoints(service, &region);
+                    assert_eq!(endpoints.iter().collect::<Vec<_>>(), wanted, "{key} in {region}");
+                    assert_eq!(endpoints.get(wanted.len()), None);
+                }
+            }
+            (Some(HostHit::Service(found)), wanted) => panic!("{key}: {} instead of {wanted:?}", found.id()),
+            (Some(HostHit::Tombstone { .. }), wanted) => panic!("{key}: a tombstone instead of {wanted:?}"),
+            (None, wanted) => panic!("{key}: nothing instead of {wanted:?}"),
+        }
+    }
+    assert!(view.host(b"unknown.example").is_none());
+    assert!(view.host(b"").is_none());
+}
