@@ -152,7 +152,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_split_gives_the_same_answers(size in 1usize..120, order in prop::collection::vec(0usize..3, 1..6)) {
+        fn every_split_gives_the_same_answers(
+            size in 1usize..120,
+            order in prop::collection::vec(0usize..3, 1..6),
+        ) {
             let mut reader = AnswerReader::new();
             for which in order {
                 let octets = [LENGTH, CHUNKED, INTERIM][which];

@@ -4,8 +4,8 @@ use sha2::{Digest, Sha256};
 
 use crate::limits;
 
-/// Writes the octets at `offset` of the pattern. The pattern is a sequence of 64-bit words, little-endian; the
-/// k-th is the k-th output of SplitMix64 started at `seed`.
+/// Writes the octets at `offset` of the pattern. The pattern is a sequence of 64-bit words, little-endian;
+/// the k-th is the k-th output of SplitMix64 started at `seed`.
 pub fn fill(seed: u64, offset: u64, out: &mut [u8]) {
     let mut word = offset / 8;
     let mut skip = (offset % 8) as usize;

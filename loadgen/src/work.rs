@@ -59,7 +59,8 @@ impl Work {
         .await
     }
 
-    /// Lets the arrivals of an open loop come when they are due; `drop` is told of those that too many wait before.
+    /// Lets the arrivals of an open loop come when they are due; `drop` is told of those that too many wait
+    /// before.
     pub async fn pace(&self, start: Instant, arrivals: Arrivals, mut drop: impl FnMut(Instant)) {
         for (count, offset) in arrivals.enumerate() {
             let at = start + offset;

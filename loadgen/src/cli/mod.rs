@@ -12,8 +12,8 @@ pub use self::value::{Draw, HostField, HostSource, Idle, ListenOn, Target};
 use self::value::{answer_fields, body_octets, connections, path, rate, rounds, seconds};
 use crate::limits;
 
-const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the input is wrong (a file, or a target that never answers), 2 wrong usage, \
-                          3 the machine lacks something (it says what).";
+const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the input is wrong (a file, or a target that never answers), \
+                          2 wrong usage, 3 the machine lacks something (it says what).";
 
 /// Load generator and origin for HTTP/1.1.
 #[derive(Debug, PartialEq, Parser)]
@@ -29,8 +29,8 @@ pub enum Command {
     Run(RunOptions),
     /// Open connections, send one request on each, and hold them idle
     Idle(IdleOptions),
-    /// Answer every request: `/size/N` with N octets, `/chunked/N`, `/close/N`, `/status/N`, `/delay/MS`, `/digest`
-    /// with the SHA-256 of what was sent, anything else with a fixed answer
+    /// Answer every request: `/size/N` with N octets, `/chunked/N`, `/close/N`, `/status/N`, `/delay/MS`,
+    /// `/digest` with the SHA-256 of what was sent, anything else with a fixed answer
     Origin(OriginOptions),
     /// Print the SHA-256 of the body that the origin's `/size/N` answers
     Digest(DigestOptions),
@@ -51,8 +51,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::REQUESTS_MAX),
           conflicts_with_all = ["duration", "warmup"])]
     pub requests: Option<u64>,
-    /// Open loop: so many requests a second, whether or not answers come; latency counts from when a request was meant
-    /// to start. Without it, each connection sends its next request when it has its answer
+    /// Open loop: so many requests a second, whether or not answers come; latency counts from when a request
+    /// was meant to start. Without it, each connection sends its next request when it has its answer
     #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
     pub rate: Option<f64>,
     /// Space arrivals of the open loop like those of independent clients, not evenly
@@ -61,7 +61,8 @@ pub struct RunOptions {
     /// Seconds of each turn before figures are kept
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub warmup: Duration,
-    /// Host names to draw from: a file with one a line, or `dataset:COUNT` for the first of the standard data set
+    /// Host names to draw from: a file with one a line, or `dataset:COUNT` for the first of the standard data
+    /// set
     #[arg(long, value_name = "FILE|dataset:COUNT", conflicts_with = "host")]
     pub hosts: Option<HostSource>,
     /// The host name to ask for; the target's own when neither is given

@@ -23,7 +23,8 @@ pub(super) enum Route {
 }
 
 impl Route {
-    /// The route of a path without its query. What is not understood gets the fixed answer, like every other path.
+    /// The route of a path without its query. What is not understood gets the fixed answer, like every other
+    /// path.
     pub(super) fn of(path: &[u8]) -> Self {
         let Ok(path) = std::str::from_utf8(path) else { return Self::Fixed };
         if path == "/digest" {

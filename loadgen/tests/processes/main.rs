@@ -1,5 +1,5 @@
-//! Real processes on loopback: the origin under curl and raw sockets, the generator against the origin and against
-//! targets that misbehave. A module a command.
+//! Real processes on loopback: the origin under curl and raw sockets, the generator against the origin and
+//! against targets that misbehave. A module a command.
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 mod idle;

@@ -61,8 +61,8 @@ fn counted_requests_are_exact_in_every_turn() {
     }
 }
 
-/// The target stalls for 400 ms once. A generator that waits for it would send one slow request; all that should have
-/// started meanwhile count.
+/// The target stalls for 400 ms once. A generator that waits for it would send one slow request; all that
+/// should have started meanwhile count.
 #[test]
 fn an_open_loop_counts_the_stall() {
     let stalled = Duration::from_millis(400);
