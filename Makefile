@@ -57,7 +57,7 @@ lints: install
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 
 tests: install
-	@cargo test --locked --workspace --lib --bins --tests
+	@cargo test --locked --workspace --lib --bins --tests --no-fail-fast
 
 # Built with the tests: alone, the programs would want some packages with other features.
 programs: install
