@@ -126,7 +126,11 @@ impl Core {
             if self.now() >= until {
                 return Poll::Ready(());
             }
-            self.0.sleepers.borrow_mut().push((until, cx.waker().clone()));
+            let mut sleepers = self.0.sleepers.borrow_mut();
+            // Polled again without being due, as happens beside another future: one entry is enough.
+            if !sleepers.iter().any(|(at, waker)| *at == until && waker.will_wake(cx.waker())) {
+                sleepers.push((until, cx.waker().clone()));
+            }
             Poll::Pending
         })
         .await;

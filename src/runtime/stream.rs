@@ -16,7 +16,8 @@ use super::ring::Fault;
 use super::ring::driver::End;
 use super::ring::tx::Piece;
 
-/// A TCP stream on its core's ring. Dropping it sends what is queued, then closes.
+/// A TCP stream on its core's ring. Dropping it sends what is queued, then closes; if its task panics, or it broke
+/// before all was sent, it is closed with a reset, so that what was cut does not look whole.
 pub struct Stream {
     core: Core,
     slot: u32,
@@ -148,7 +149,9 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.core.driver(|d| d.release(self.slot, self.end));
+        // A task that panics has not sent all that it meant to.
+        let end = if std::thread::panicking() { End::Reset } else { self.end };
+        self.core.driver(|d| d.release(self.slot, end));
     }
 }
 

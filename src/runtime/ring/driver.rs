@@ -449,7 +449,12 @@ impl<K: Kernel> Driver<K> {
             0 => self.free_slot(slot),
             _ if fd >= 0 && !s.has(flag::CANCELLED) && !s.is_flying(Kind::Cancel) => {
                 s.set(flag::CANCELLED);
-                self.push(Op::CancelAll { fd }, Kind::Cancel, slot);
+                // Almost always only a receive flies; by its token the kernel finds it at once, however many others do.
+                let op = match Kind::alone_in(s.in_flight) {
+                    Some(kind) => Op::Cancel { target: Token { kind, slot, generation: s.generation } },
+                    None => Op::CancelAll { fd },
+                };
+                self.push(op, Kind::Cancel, slot);
             }
             _ => {}
         }

@@ -44,6 +44,13 @@ const KINDS: [Kind; 8] = [
     Kind::Doorbell,
 ];
 
+impl Kind {
+    /// The kind whose bit alone is set, if there is one such.
+    pub(crate) fn alone_in(bits: u8) -> Option<Kind> {
+        if bits.is_power_of_two() { KINDS.get(bits.trailing_zeros() as usize).copied() } else { None }
+    }
+}
+
 impl Token {
     pub(crate) const MAX_SLOT: u32 = (1 << 24) - 1;
 
@@ -93,7 +100,7 @@ pub(crate) enum Op {
     Cancel {
         target: Token,
     },
-    /// Cancels all operations on a descriptor.
+    /// Cancels all operations on a descriptor. The kernel looks at every operation of the ring to find them.
     CancelAll {
         fd: RawFd,
     },
@@ -172,5 +179,13 @@ mod tests {
             }
         }
         assert_eq!(Token::from_bits(0xff), None);
+    }
+
+    #[test]
+    fn a_kind_alone_is_known() {
+        for kind in KINDS {
+            assert_eq!(Kind::alone_in(1 << kind as u8), Some(kind));
+        }
+        assert_eq!((Kind::alone_in(0), Kind::alone_in(3), Kind::alone_in(0x90)), (None, None, None));
     }
 }

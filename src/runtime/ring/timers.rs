@@ -22,8 +22,9 @@ impl<K: Kernel> Driver<K> {
 
     /// The tick by which `timeout` from now has passed; never early, since the current tick began before now.
     pub(crate) fn tick_after(&self, timeout: Duration) -> u32 {
-        let ticks = timeout.as_secs().saturating_mul(TICKS_PER_SECOND) + u64::from(timeout.subsec_millis()) / limits::TICK_MS;
-        self.tick.saturating_add(u32::try_from(ticks.saturating_add(2)).unwrap_or(NEVER)).min(NEVER - 1)
+        let whole = timeout.as_secs().saturating_mul(TICKS_PER_SECOND);
+        let ticks = whole.saturating_add(u64::from(timeout.subsec_millis()) / limits::TICK_MS + 2);
+        self.tick.saturating_add(u32::try_from(ticks).unwrap_or(NEVER)).min(NEVER - 1)
     }
 
     /// Moves time on to `tick` and fires what is due; returns how many deadlines passed.

@@ -24,6 +24,8 @@ pub(crate) struct Uring {
     ring: IoUring,
     provided: ProvidedRing,
     entries: Entries,
+    /// What went wrong between two enters; the next one reports it.
+    broken: Option<io::Error>,
 }
 
 impl Uring {
@@ -39,7 +41,7 @@ impl Uring {
             .setup_cqsize(limits::RING_COMPLETIONS)
             .build(limits::RING_SUBMISSIONS)?;
         let provided = ProvidedRing::register(&mut ring)?;
-        Ok(Uring { ring, provided, entries: Entries::default() })
+        Ok(Uring { ring, provided, entries: Entries::default(), broken: None })
     }
 
     fn entry(op: Op) -> squeue::Entry {
@@ -97,9 +99,13 @@ impl Uring {
         }
     }
 
-    /// True if completions wait, or the kernel has work that makes some.
+    /// True if completions wait, or the kernel has work that makes some, or some that did not fit.
     fn has_news(&mut self) -> bool {
-        !self.ring.completion().is_empty() || self.ring.submission().taskrun()
+        if !self.ring.completion().is_empty() {
+            return true;
+        }
+        let submission = self.ring.submission();
+        submission.taskrun() || submission.cq_overflow()
     }
 }
 
@@ -108,8 +114,11 @@ impl Kernel for Uring {
         let entry = Self::entry(op).user_data(token.to_bits());
         // SAFETY: what `op` points at lives until its completion (promise of the driver).
         while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            // The queue is full: hand it over now. A failing ring shows at the next `enter`.
-            let _ = self.enter_for(0, None);
+            // The queue is full: hand it over now. A ring that fails takes nothing, now or later.
+            if let Err(error) = self.enter_for(0, None) {
+                self.broken.get_or_insert(error);
+                return;
+            }
         }
     }
 
@@ -118,6 +127,9 @@ impl Kernel for Uring {
     }
 
     fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
         self.provided.publish();
         match wait {
             Wait::Until(until) => {

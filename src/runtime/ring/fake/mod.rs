@@ -47,6 +47,8 @@ pub(super) struct Fake {
     entries: Entries,
     /// Times that the doorbell was rung and not yet read.
     pub(super) bell: u64,
+    /// Every accept fails.
+    pub(super) out_of_descriptors: bool,
     /// Operations taken so far.
     pub(super) operations: u64,
 }
@@ -86,6 +88,7 @@ impl Fake {
             provided_before: vec![false; usize::from(limits::RECV_BUFFERS)],
             entries: Entries::default(),
             bell: 0,
+            out_of_descriptors: false,
             operations: 0,
         }
     }

@@ -99,6 +99,9 @@ impl Fake {
         if self.sockets[listener].backlog == 0 {
             return None;
         }
+        if self.out_of_descriptors {
+            return Outcome::last(-libc::EMFILE);
+        }
         if self.chance(self.mood.trouble) {
             let errors = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ECONNABORTED, libc::EINTR];
             return Outcome::last(-self.rng.choice(errors)?);

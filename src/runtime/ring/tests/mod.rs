@@ -4,6 +4,7 @@
 #![allow(clippy::print_stderr)] // how much was tried is part of the result
 
 mod action;
+mod cases;
 mod ending;
 mod line;
 mod owner;
