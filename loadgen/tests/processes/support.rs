@@ -86,11 +86,11 @@ impl Origin {
     }
 
     /// What it sends to a client that writes `request` and then only reads.
-    pub(crate) fn exchange(&self, request: &[u8]) -> String {
+    pub(crate) fn exchange(&self, request: &[u8]) -> Vec<u8> {
         let mut stream = connect(self.address);
         stream.write_all(request).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
         answer
     }
 
