@@ -64,8 +64,7 @@ pub const CLOSE_RETRY_TICKS: u32 = 100;
 /// How long an adaptive core polls after its last completion.
 pub const SPIN_BUDGET_US: u64 = 100;
 /// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
-pub const CONNECTION_BUFFERED_OCTETS: usize =
-    RECV_QUEUE_OCTETS + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
+pub const CONNECTION_BUFFERED_OCTETS: usize = RECV_QUEUE_OCTETS + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
 /// Memory that one core pins: the two queues of its ring and the ring of provided buffers.
 pub const PINNED_OCTETS_PER_CORE: usize = RING_SUBMISSIONS as usize * 68
     + RING_COMPLETIONS as usize * 16

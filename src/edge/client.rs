@@ -23,7 +23,7 @@ pub(super) struct Client {
 struct Peer {
     address: IpAddr,
     text: [u8; ADDRESS_OCTETS],
-    length: u8,
+    length: usize,
 }
 
 /// The longest IPv6 address as text.
@@ -35,7 +35,8 @@ impl Peer {
         let mut rest = &mut text[..];
         // A canonical address without a scope fits.
         let _ = write!(rest, "{address}");
-        let length = (ADDRESS_OCTETS - rest.len()) as u8;
+        let left = rest.len();
+        let length = ADDRESS_OCTETS - left;
         Peer { address, text, length }
     }
 }
@@ -86,7 +87,7 @@ impl Client {
     /// [`address`](Self::address) as text.
     pub(super) fn address_text(&self) -> &[u8] {
         let peer = self.peer();
-        &peer.text[..usize::from(peer.length)]
+        &peer.text[..peer.length]
     }
 
     fn peer(&self) -> &Peer {

@@ -104,7 +104,7 @@ pub(super) fn finish(
     let named = !scratch.octets.is_empty();
     let text = |octets: &'static [u8]| octets;
     edge.log.borrow_mut().write(&AccessRecord {
-        time_unix_ms: edge.unix_ms().saturating_sub(duration.as_millis() as u64),
+        time_unix_ms: edge.unix_ms().saturating_sub(crate::runtime::millis(duration)),
         request_id: &identity.request_id,
         trace_id: trace.trace_id(),
         span_id: trace.span_id(),
@@ -121,6 +121,6 @@ pub(super) fn finish(
         duration,
         origin,
         reason,
-        core: edge.core.index() as u16,
+        core: edge.core.number(),
     });
 }

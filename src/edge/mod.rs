@@ -29,12 +29,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 pub use self::core::{Door, Edge, EdgeParts, Settings};
-pub use role::{RunError, run};
 use accept::{InFlight, Open};
 use client::{Client, Next};
 use failure::Failure;
 use log::Record;
 use request::{Identity, Scratch};
+pub use role::{RunError, run};
 
 use crate::limits;
 use crate::observe::Reason;
@@ -55,6 +55,7 @@ pub async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
 ///
 /// An idle connection is this future, so it is kept small: what it captures is used where it lies (an async fn would
 /// hold its arguments twice), and what a request needs is boxed and goes with the request.
+#[allow(clippy::manual_async_fn)]
 fn serve_connection(open: Open, mut client: Client) -> impl Future<Output = ()> {
     async move {
         let edge = &*open.0;

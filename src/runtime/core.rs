@@ -62,6 +62,11 @@ impl Core {
         self.0.index
     }
 
+    /// [`index`](Self::index) as logs and ids carry it.
+    pub fn number(&self) -> u16 {
+        super::number(self.0.index)
+    }
+
     /// The time at which the current batch of completions was taken: one clock reading serves them all.
     pub fn now(&self) -> Instant {
         self.0.now.get()
@@ -164,7 +169,7 @@ impl Core {
     }
 
     fn tick_at(&self, at: Instant) -> u32 {
-        let ms = at.saturating_duration_since(self.0.start).as_millis() as u64;
+        let ms = super::millis(at.saturating_duration_since(self.0.start));
         u32::try_from(ms / limits::TICK_MS).unwrap_or(NEVER - 1)
     }
 

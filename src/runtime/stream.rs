@@ -1,5 +1,6 @@
 //! Streams, listeners and received octets, as tasks see them.
 
+#![allow(clippy::cast_possible_truncation)] // a chunk is shorter than its buffer, which fits 16 bits
 #![allow(unsafe_code)] // reads octets of a buffer that this value was lent
 
 use std::cell::Cell;

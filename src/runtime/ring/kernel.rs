@@ -60,8 +60,10 @@ impl Token {
 
     /// `None` if no operation of ours has these bits.
     pub(crate) fn from_bits(bits: u64) -> Option<Token> {
-        let kind = *KINDS.get((bits & 0xff) as usize)?;
-        Some(Token { kind, slot: (bits >> 8) as u32 & Self::MAX_SLOT, generation: (bits >> 32) as u32 })
+        let [kind, s0, s1, s2, g0, g1, g2, g3] = bits.to_le_bytes();
+        let kind = *KINDS.get(usize::from(kind))?;
+        let slot = u32::from_le_bytes([s0, s1, s2, 0]);
+        Some(Token { kind, slot, generation: u32::from_le_bytes([g0, g1, g2, g3]) })
     }
 }
 
@@ -69,9 +71,10 @@ impl Token {
 /// completion: that is the driver's promise, and the reason why it keeps what it sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    /// Accept until told otherwise; each completion carries a descriptor.
+    /// Accept; each completion carries a descriptor. `multishot` until a completion lacks F_MORE, else once.
     Accept {
         fd: RawFd,
+        multishot: bool,
     },
     /// Receive into provided buffers; `multishot` until a completion lacks F_MORE, else once.
     Recv {
