@@ -11,7 +11,7 @@ TARGET_DIR  := $(or $(CARGO_TARGET_DIR),target)
 HOST        := $(shell PATH="$(PATH)" rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz clean install format docs lints tests demo asan fuzz-smoke
+.PHONY: help run test bench soak fuzz clean install format docs lints tests programs demo bench-smoke asan fuzz-smoke
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,13 +22,17 @@ run: ## start a router and a demo origin on this machine, until Ctrl-C
 	@tools/demo $(TARGET_DIR)/release
 
 test: ## everything that CI checks, in stages, with a table of minutes at the end
-	@tools/stages install format docs lints tests demo asan fuzz-smoke
+	@tools/stages install format docs lints tests demo bench-smoke asan fuzz-smoke
 
-bench: ## ringway beside nginx, haproxy and pingora: one table with ratios
+bench: ## the parts timed alone, then ringway beside nginx, haproxy and pingora: tables with ratios
 	@tools/install bench
 	@cargo build --release --locked -p ringway -p ringway-loadgen -p ringway-bench
 	@cargo build --release --locked --manifest-path bench/peers/pingora/Cargo.toml
+	@$(TARGET_DIR)/release/ringway-bench micro
 	@$(TARGET_DIR)/release/ringway-bench compare --dataset 4000000
+
+soak: install ## the tests with their long proofs at full length: bodies of 1 GiB, 20 times the ring's schedules
+	@RINGWAY_SOAK=20 cargo test --locked --workspace --lib --bins --tests
 
 fuzz: install ## every fuzz target, MINUTES=1 each
 	@tools/fuzz $$(( $(MINUTES) * 60 ))
@@ -53,12 +57,19 @@ lints: install
 	@cargo clippy --locked --workspace --all-targets -- -D warnings
 
 tests: install
-	@cargo test --locked --workspace --lib --bins --tests
+	@cargo test --locked --workspace --lib --bins --tests --no-fail-fast
 
-# `make run` as a newcomer meets it, with the tests' build: the lines that it prints must answer.
-demo: install
-	@cargo build --locked -p ringway -p ringway-loadgen
+# Built with the tests: alone, the programs would want some packages with other features.
+programs: install
+	@cargo build --locked --workspace --lib --bins --tests
+
+# `make run` as a newcomer meets it: the lines that it prints must answer.
+demo: programs
 	@tools/demo --check $(TARGET_DIR)/debug
+
+# Every micro-benchmark once, on little data, to see that it runs. The figures mean nothing here.
+bench-smoke: programs
+	@$(TARGET_DIR)/debug/ringway-bench micro --dataset 4000 --runs 1 --out $(TARGET_DIR)/bench-smoke
 
 # The ring driver against its fake kernel, under AddressSanitizer, which needs a switch on the stable compiler.
 asan: install

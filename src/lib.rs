@@ -1,5 +1,8 @@
 //! ringway: edge router and API gateway. Modules in the order in which a request meets them.
 
+// In tests a failed unwrap is a failed test, and numbers are small.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::cast_possible_truncation))]
+
 pub mod cli;
 pub mod config;
 pub mod ctl;

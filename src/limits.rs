@@ -64,8 +64,7 @@ pub const CLOSE_RETRY_TICKS: u32 = 100;
 /// How long an adaptive core polls after its last completion.
 pub const SPIN_BUDGET_US: u64 = 100;
 /// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
-pub const CONNECTION_BUFFERED_OCTETS: usize =
-    RECV_QUEUE_OCTETS + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
+pub const CONNECTION_BUFFERED_OCTETS: usize = RECV_QUEUE_OCTETS + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
 /// Memory that one core pins: the two queues of its ring and the ring of provided buffers.
 pub const PINNED_OCTETS_PER_CORE: usize = RING_SUBMISSIONS as usize * 68
     + RING_COMPLETIONS as usize * 16
@@ -120,6 +119,11 @@ pub const SCRATCH_POOL: usize = 256;
 pub const WARM_MS: u64 = 200;
 /// Requests that one connection may have answered in a row before other tasks run.
 pub const REQUESTS_PER_TURN: u32 = 32;
+/// Interim (1xx) responses before a final one; beyond: 502.
+pub const INTERIM_RESPONSES_MAX: usize = 32;
+/// How long a start waits for a predecessor's listening sockets to go, in milliseconds: the kernel closes what a killed
+/// process had in a ring a moment after its end.
+pub const PREDECESSOR_MS: u64 = 2_000;
 /// What a client may still send after an answer that ends its connection; then it is closed regardless.
 pub const LINGER_OCTETS: usize = 1 << 20;
 /// How long that may take, in milliseconds.

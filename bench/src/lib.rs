@@ -1,1 +1,27 @@
-
+//! ringway measured: beside other proxies in one run (`compare`), part by part (`micro`), and against its own accepted
+//! counts (`ratchet`). Absolute times mean nothing on shared machines, so figures are ratios of peers that took turns.
+//!
+//! ```text
+//! cli ──▶ compare ──▶ peers (configured alike, pinned) ──▶ rounds (turns A B A B, steal watched) ──▶ stats ──▶ report
+//!    ├──▶ micro      closures timed: head parse, look-up, apply, pick
+//!    └──▶ ratchet    io_uring_enter calls and callgrind instructions per request
+//! ```
+pub mod cli;
+pub mod client;
+pub mod compare;
+pub mod data_set;
+pub mod failure;
+pub mod generator;
+pub mod interrupt;
+pub mod limits;
+pub mod machine;
+pub mod micro;
+pub mod owned;
+pub mod peers;
+pub mod procfs;
+pub mod progress;
+pub mod ratchet;
+pub mod report;
+pub mod rounds;
+pub mod scene;
+pub mod stats;

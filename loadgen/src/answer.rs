@@ -82,9 +82,8 @@ impl AnswerReader {
     pub fn reset(&mut self) {
         self.body = None;
         self.begun = false;
-        if !self.carry.is_empty() {
-            (self.head, self.carry) = (ResponseHead::new(), Vec::new());
-        }
+        self.carry.clear();
+        self.head.restart();
     }
 
     fn read(&mut self, octets: &[u8]) -> Result<Option<Answer>, AnswerError> {
@@ -153,7 +152,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_split_gives_the_same_answers(size in 1usize..120, order in prop::collection::vec(0usize..3, 1..6)) {
+        fn every_split_gives_the_same_answers(
+            size in 1usize..120,
+            order in prop::collection::vec(0usize..3, 1..6),
+        ) {
             let mut reader = AnswerReader::new();
             for which in order {
                 let octets = [LENGTH, CHUNKED, INTERIM][which];

@@ -55,7 +55,8 @@ impl Client {
         }
     }
 
-    /// One request and its status. A kept connection that the target closes meanwhile costs a second try, no more.
+    /// One request and its status. A kept connection that the target closes meanwhile costs a second try, no
+    /// more.
     async fn request(&mut self) -> Result<u16, Failure> {
         let kept = self.stream.take().filter(Stream::is_quiet);
         let was_kept = kept.is_some();

@@ -67,7 +67,7 @@ impl Dataset {
         let (is_custom, word) = (self.class(rank) == Class::Custom, pick(&WORDS, &mut random));
         let id = self.scrambled(rank);
         if is_custom {
-            let front = if splitmix64(&mut random).is_multiple_of(2) { "www." } else { "shop." };
+            let front = pick(&["www.", ""], &mut random);
             let second = pick(&WORDS, &mut random);
             format!("{front}{word}{second}-{id}{}", pick(&TOP_LEVELS, &mut random))
         } else {
@@ -226,3 +226,6 @@ impl Zipf {
 fn unit(state: &mut u64) -> f64 {
     (splitmix64(state) >> 11) as f64 / (1_u64 << 53) as f64
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,8 @@
 
 /// Connections of one process, which leaves some of 20,000 descriptors to an origin and a router beside it.
 pub const CONNECTIONS_MAX: usize = 9_900;
-/// Connections that are opened at a time: more would overflow the listener's queue and wait for a SYN's second try.
+/// Connections that are opened at a time: more would overflow the listener's queue and wait for a SYN's
+/// second try.
 pub const CONNECTING_MAX: usize = 128;
 /// Descriptors beside the connections: the ring, standard streams, signals, listeners.
 pub const DESCRIPTORS_BESIDE: usize = 128;
@@ -20,7 +21,8 @@ pub const REQUESTS_MAX: u64 = 10_000_000_000;
 pub const WAITING_MAX: usize = 1 << 20;
 /// Arrivals handed out before other tasks get their turn.
 pub const ARRIVALS_PER_TURN: usize = 256;
-/// After a refused connection, so that a target that is down is asked a hundred times a second, not a million.
+/// After a refused connection, so that a target that is down is asked a hundred times a second, not a
+/// million.
 pub const CONNECT_RETRY_PAUSE_MS: u64 = 10;
 /// Shortest latency told apart, in nanoseconds, and the longest; longer ones count as this.
 pub const LATENCY_MIN_NS: u64 = 1;
@@ -39,8 +41,8 @@ pub const FIXED_BODY_OCTETS_MAX: usize = 16 << 20;
 pub const ANSWER_FIELDS_MAX: usize = 64;
 /// Addresses that one origin listens on.
 pub const LISTENERS_MAX: usize = 1_024;
-/// One piece of a streamed body; head buffers up to this size are reused.
-pub const PIECE_OCTETS: usize = ringway::limits::HEAD_BUFFER_KEPT_OCTETS;
+/// One piece of a streamed body. With the chunked coding's framing it fits the largest buffer that is reused.
+pub const PIECE_OCTETS: usize = ringway::limits::HEAD_BUFFER_KEPT_OCTETS - 32;
 /// How long the origin waits for a client that takes nothing, or owes it the rest of a request.
 pub const ORIGIN_STALL_SECONDS: u64 = 60;
 /// Longest answer delay that a path may ask of the origin.

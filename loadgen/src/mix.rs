@@ -12,18 +12,21 @@ use crate::limits;
 
 /// The fields of a browser that calls an API, with Host 12 of them; the whole request has about 600 octets.
 const FIELDS: &str = "\
-User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36\r\n\
+User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) \
+Chrome/126.0.0.0 Safari/537.36\r\n\
 Accept: application/json, text/plain, */*\r\n\
 Accept-Language: en-GB,en;q=0.9,de;q=0.7\r\n\
 Accept-Encoding: gzip, deflate, br, zstd\r\n\
 Referer: https://shop.example.com/catalogue/spring\r\n\
-Cookie: session=7f3c1e0b9a5d48e2b6c4f1a7d8e9c0b2; theme=dark; consent=1\r\n\
+Cookie: session=7f3c1e0b9a5d48e2b6c4f1a7d8e9c0b2; csrf=1f0e9d8c7b6a59483726150493827160; \
+basket=4711; theme=dark\r\n\
 Cache-Control: no-cache\r\n\
 Sec-Fetch-Dest: empty\r\n\
 Sec-Fetch-Mode: cors\r\n\
 Sec-Fetch-Site: same-origin\r\n";
 
-/// Host names drawn in advance, in the order in which they are asked for, so that drawing costs a request nothing.
+/// Host names drawn in advance, in the order in which they are asked for, so that drawing costs a request
+/// nothing.
 #[derive(Debug, PartialEq)]
 pub struct Tape {
     octets: Vec<u8>,
@@ -101,7 +104,7 @@ pub fn tape(options: &RunOptions, requests: u64) -> Result<Tape, Error> {
             let names = read_names(path)?;
             let draw = options.draw.unwrap_or(Draw::Uniform);
             let draws = draws(draw, names.ends.len() as u64, options.seed).take(length);
-            Ok(drawn(draws.map(|rank| names.name(rank as usize))))
+            Ok(drawn(draws.map(|rank| names.name(usize::try_from(rank).unwrap_or(0)))))
         }
         Some(HostSource::Dataset(count)) => {
             let set = dataset(*count);
@@ -117,7 +120,8 @@ pub fn one(name: &str) -> Tape {
     drawn([name].into_iter())
 }
 
-/// The standard data set's host names do not depend on its services, and only ranks below `count` are asked for.
+/// The standard data set's host names do not depend on its services, and only ranks below `count` are asked
+/// for.
 fn dataset(count: u64) -> Dataset {
     let local = Region::parse("local").expect("a well-formed name");
     Dataset::new(count, count.min(STANDARD_SERVICES), local, standard_origins())

@@ -4,8 +4,8 @@ use sha2::{Digest, Sha256};
 
 use crate::limits;
 
-/// Writes the octets at `offset` of the pattern. The pattern is a sequence of 64-bit words, little-endian; the
-/// k-th is the k-th output of SplitMix64 started at `seed`.
+/// Writes the octets at `offset` of the pattern. The pattern is a sequence of 64-bit words, little-endian;
+/// the k-th is the k-th output of SplitMix64 started at `seed`.
 pub fn fill(seed: u64, offset: u64, out: &mut [u8]) {
     let mut word = offset / 8;
     let mut skip = (offset % 8) as usize;
@@ -34,7 +34,7 @@ pub fn digest(seed: u64, octets: u64) -> String {
     let mut piece = vec![0; limits::PIECE_OCTETS];
     let mut at = 0;
     while at < octets {
-        let here = (octets - at).min(piece.len() as u64) as usize;
+        let here = usize::try_from(octets - at).map_or(piece.len(), |left| left.min(piece.len()));
         fill(seed, at, &mut piece[..here]);
         sha.update(&piece[..here]);
         at += here as u64;

@@ -21,8 +21,8 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     /// Steps of one turn: milliseconds, or requests.
     steps: u64,
-    /// The second of which a line was printed last.
-    second: u64,
+    /// The turn and second of which a line was printed last.
+    printed: (Option<Turn>, u64),
 }
 
 impl Progress {
@@ -39,7 +39,7 @@ impl Progress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, steps, second: 0 }
+        Self { bar, steps, printed: (None, 0) }
     }
 
     pub fn show(&mut self, plan: &Plan, report: &Report) {
@@ -55,8 +55,10 @@ impl Progress {
                 bar.set_position(turns.saturating_mul(self.steps).saturating_add(step.min(self.steps)));
                 bar.set_message(text);
             }
-            None if report.elapsed.as_secs() != self.second => {
-                self.second = report.elapsed.as_secs();
+            None if report.elapsed.as_secs() > 0
+                && self.printed != (Some(report.turn), report.elapsed.as_secs()) =>
+            {
+                self.printed = (Some(report.turn), report.elapsed.as_secs());
                 // Progress that cannot be shown must not end the run.
                 let _ = writeln!(io::stderr(), "{text}");
             }

@@ -183,7 +183,10 @@ mod tests {
         /// Against plain lists: what starts within the time is kept, and percentiles are right to 3 digits.
         #[test]
         fn keeps_what_was_meant_to_start_in_time(
-            requests in prop::collection::vec((0u64..3_000, 1u64..5_000_000, prop::option::of(100u16..600)), 1..300),
+            requests in prop::collection::vec(
+                (0u64..3_000, 1u64..5_000_000, prop::option::of(100u16..600)),
+                1..300,
+            ),
         ) {
             let zero = Instant::now();
             let at = |ms| zero + Duration::from_millis(ms);

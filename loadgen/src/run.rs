@@ -24,14 +24,15 @@ use crate::{table, window};
 enum Event {
     Progress(progress::Report),
     Turn(Turn, Box<Record>),
-    /// A turn could not begin; the run ends.
-    Failed(Turn, String),
+    /// A turn came to nothing; the run ends.
+    Failed(Error),
 }
 
 /// Runs all turns, printing progress to standard error and the report as asked.
 ///
 /// # Errors
-/// Wrong options or files, a target that takes no connection or answers nothing, a machine that lacks something.
+/// Wrong options or files, a target that takes no connection or answers nothing, a machine that lacks
+/// something.
 pub fn run(options: &RunOptions) -> Result<(), Error> {
     let targets = options.target.iter().map(resolve).collect::<Result<_, _>>()?;
     let plan = Plan::new(options, targets).map_err(Error::Usage)?;
@@ -60,20 +61,12 @@ fn turns(options: CoreOptions, plan: &Plan, mix: Mix) -> Result<Vec<(Turn, Recor
         match event {
             Event::Progress(report) => progress.show(plan, &report),
             Event::Turn(turn, record) => records.push((turn, *record)),
-            Event::Failed(turn, why) => failed = Some((turn, why)),
+            Event::Failed(error) => failed = Some(error),
         }
     }
     progress.end();
     thread.join().map_err(no_core)?;
-    match failed {
-        None => Ok(records),
-        Some((turn, why)) => {
-            let Target { name, address } = &plan.targets[turn.target];
-            Err(Error::Input(format!(
-                "{name}: no connection to {address}: {why}; is it running, and this its address?"
-            )))
-        }
-    }
+    failed.map_or(Ok(records), Err)
 }
 
 /// On the core: one turn after the other.
@@ -87,14 +80,24 @@ async fn act(core: &Core, plan: &Plan, mix: Mix, tell: &mpsc::Sender<Event>) {
             let _ = tell.send(Event::Progress(progress::Report { turn, elapsed, requests, errors }));
         };
         let event = match window::run(core, plan, turn, &mix, tick).await {
+            // Its requests are missing from the figures.
+            Ok(_) if core.panics() > 0 => Event::Failed(Error::Machine(
+                "a connection's task panicked, see above; please report this mistake in ringway-loadgen"
+                    .into(),
+            )),
             Ok(record) => Event::Turn(turn, Box::new(record)),
-            Err(why) => Event::Failed(turn, why),
+            Err(why) => Event::Failed(unreachable(&plan.targets[turn.target], &why)),
         };
         let failed = matches!(event, Event::Failed(..));
         if tell.send(event).is_err() || failed {
             return;
         }
     }
+}
+
+fn unreachable(target: &Target, why: &str) -> Error {
+    let Target { name, address } = target;
+    Error::Input(format!("{name}: no connection to {address}: {why}; is it running, and this its address?"))
 }
 
 /// The address of a target.

@@ -1,4 +1,5 @@
-//! One target's turn: opens the connections, lets requests run for the turn's extent, waits for the last answers.
+//! One target's turn: opens the connections, lets requests run for the turn's extent, waits for the last
+//! answers.
 
 use std::cell::RefCell;
 use std::rc::Rc;

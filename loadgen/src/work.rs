@@ -25,8 +25,8 @@ struct State {
     left: Option<u64>,
     /// Arrivals that wait for a connection; `None` in a closed loop, where requests start as connections ask.
     waiting: Option<VecDeque<Instant>>,
-    /// Connections that wait for an arrival.
-    parked: Vec<Waker>,
+    /// Connections that wait for an arrival; the one that has waited longest is next, so that all are used.
+    parked: VecDeque<Waker>,
     over: bool,
 }
 
@@ -35,7 +35,7 @@ impl Work {
     #[must_use]
     pub fn new(core: &Core, load: Load, left: Option<u64>, until: Instant) -> Rc<Self> {
         let waiting = matches!(load, Load::Open { .. }).then(VecDeque::new);
-        let state = State { left, waiting, parked: Vec::new(), over: false };
+        let state = State { left, waiting, parked: VecDeque::new(), over: false };
         Rc::new(Self { core: core.clone(), until, state: RefCell::new(state) })
     }
 
@@ -51,7 +51,7 @@ impl Work {
                 Some(start) => Poll::Ready(Some(start)),
                 None if state.over || state.waiting.is_none() => Poll::Ready(None),
                 None => {
-                    state.parked.push(cx.waker().clone());
+                    state.parked.push_back(cx.waker().clone());
                     Poll::Pending
                 }
             }
@@ -59,7 +59,8 @@ impl Work {
         .await
     }
 
-    /// Lets the arrivals of an open loop come when they are due; `drop` is told of those that too many wait before.
+    /// Lets the arrivals of an open loop come when they are due; `drop` is told of those that too many wait
+    /// before.
     pub async fn pace(&self, start: Instant, arrivals: Arrivals, mut drop: impl FnMut(Instant)) {
         for (count, offset) in arrivals.enumerate() {
             let at = start + offset;
@@ -96,7 +97,7 @@ impl Work {
             return false;
         }
         waiting.push_back(at);
-        if let Some(connection) = state.parked.pop() {
+        if let Some(connection) = state.parked.pop_front() {
             connection.wake();
             self.core.stay_awake();
         }

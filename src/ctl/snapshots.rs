@@ -79,7 +79,10 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
     };
     // A first pass finds every refusal before anything is written.
     if lines.by_ref().count() == 0 && lines.refused.is_none() {
-        return refuse(out, format_args!("{}: holds no change; write one JSON object on each line", from.display()));
+        return refuse(
+            out,
+            format_args!("{}: holds no change; write one JSON object on each line", from.display()),
+        );
     }
     if let Some(refused) = lines.refused {
         return refuse(out, format_args!("{refused}"));
@@ -88,11 +91,17 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
     (lines.number, lines.skipped) = (0, 0);
     let built = snapshot::build(&mut lines, file, &BuildOptions::default(), &mut show_progress);
     match built {
-        Ok(_) if lines.refused.is_some() => refuse(out, format_args!("{}: changed while it was read", from.display())),
+        Ok(_) if lines.refused.is_some() => {
+            refuse(out, format_args!("{}: changed while it was read", from.display()))
+        }
         Ok(stats) => {
             writeln!(out, "{}: {} octets from {} changes", file.display(), stats.file_octets, stats.changes)?;
             if lines.skipped > 0 {
-                writeln!(out, "{} lines skipped: null, or of a kind that this version does not know", lines.skipped)?;
+                writeln!(
+                    out,
+                    "{} lines skipped: null, or of a kind that this version does not know",
+                    lines.skipped
+                )?;
             }
             Ok(Exit::Fine)
         }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::client::Client;
 use super::core::{Door, Edge};
 use crate::observe::CoreMetrics;
 use crate::runtime::Listener;
@@ -11,18 +12,13 @@ use crate::runtime::Listener;
 pub(super) async fn run(edge: Rc<Edge>, listener: Rc<Listener>, door: Rc<Door>) {
     while let Some(stream) = listener.accept().await {
         edge.metrics.connections_accepted.inc();
-        let (edge, door) = (Rc::clone(&edge), Rc::clone(&door));
-        let core = edge.core.clone();
-        core.spawn(async move {
-            let open = Open::new(Rc::clone(&edge));
-            super::serve_connection(&edge, stream, door).await;
-            drop(open);
-        });
+        let open = Open::new(Rc::clone(&edge));
+        edge.core.spawn(super::serve_connection(open, Client::new(stream, Rc::clone(&door))));
     }
 }
 
 /// Counts a connection for as long as it lives, however it ends.
-struct Open(Rc<Edge>);
+pub(super) struct Open(pub(super) Rc<Edge>);
 
 impl Open {
     fn new(edge: Rc<Edge>) -> Open {

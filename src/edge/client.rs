@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::core::{Door, Edge};
 use super::reader::Reader;
+use super::relay;
 use crate::runtime::{Fault, Stream};
 
 /// Kept small: an idle connection is this, its task and its slot.
@@ -22,7 +23,7 @@ pub(super) struct Client {
 struct Peer {
     address: IpAddr,
     text: [u8; ADDRESS_OCTETS],
-    length: u8,
+    length: usize,
 }
 
 /// The longest IPv6 address as text.
@@ -34,7 +35,8 @@ impl Peer {
         let mut rest = &mut text[..];
         // A canonical address without a scope fits.
         let _ = write!(rest, "{address}");
-        let length = (ADDRESS_OCTETS - rest.len()) as u8;
+        let left = rest.len();
+        let length = ADDRESS_OCTETS - left;
         Peer { address, text, length }
     }
 }
@@ -70,6 +72,13 @@ impl Client {
         }
     }
 
+    /// Waits until all answers are with the kernel; false if the client has stopped reading. A connection that closes before
+    /// may cut the last one.
+    pub(super) async fn has_taken_all(&self, edge: &Edge) -> bool {
+        let progress = edge.settings.timeouts.origin.body_progress;
+        self.stream.queued_octets() == 0 || relay::taken(&self.stream, 0, progress).await.is_ok()
+    }
+
     /// The peer's address, asked once. A peer that is gone has none, and will not read an answer either.
     pub(super) fn address(&self) -> IpAddr {
         self.peer().address
@@ -78,7 +87,7 @@ impl Client {
     /// [`address`](Self::address) as text.
     pub(super) fn address_text(&self) -> &[u8] {
         let peer = self.peer();
-        &peer.text[..usize::from(peer.length)]
+        &peer.text[..peer.length]
     }
 
     fn peer(&self) -> &Peer {

@@ -16,7 +16,7 @@ use crate::observe::CoreMetrics;
 use crate::observe::access::LogSink;
 use crate::proto::date::HttpDate;
 use crate::proto::trace::IdSource;
-use crate::runtime::Core;
+use crate::runtime::{Core, millis};
 
 /// What the configuration says of requests; the same for all cores.
 #[derive(Debug)]
@@ -45,6 +45,8 @@ pub struct Edge {
     pub(super) ids: RefCell<IdSource>,
     pub(super) log: RefCell<LogSink>,
     view: RefCell<Rc<View>>,
+    /// Boxed, so that lending one moves a pointer.
+    #[allow(clippy::vec_box)]
     scratch: RefCell<Vec<Box<Scratch>>>,
     second: Cell<(Instant, u64, HttpDate)>,
     draining: Cell<bool>,
@@ -118,7 +120,7 @@ impl Edge {
     pub(super) fn unix_ms(&self) -> u64 {
         self.refresh_second();
         let (at, ms, _) = self.second.get();
-        ms + self.core.now().saturating_duration_since(at).as_millis() as u64
+        ms + millis(self.core.now().saturating_duration_since(at))
     }
 
     /// The Date of answers made now.
@@ -129,7 +131,7 @@ impl Edge {
 
     fn refresh_second(&self) {
         let (at, ms, _) = self.second.get();
-        let passed = self.core.now().saturating_duration_since(at).as_millis() as u64;
+        let passed = millis(self.core.now().saturating_duration_since(at));
         if ms % 1000 + passed >= 1000 {
             self.second.set(this_second(self.core.now()));
         }
@@ -166,5 +168,5 @@ impl Edge {
 
 fn this_second(now: Instant) -> (Instant, u64, HttpDate) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    (now, since.as_millis() as u64, HttpDate::from_unix_seconds(since.as_secs()))
+    (now, millis(since), HttpDate::from_unix_seconds(since.as_secs()))
 }

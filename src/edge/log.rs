@@ -20,6 +20,8 @@ pub(super) struct Record {
     /// Octets of content from the client, and to it.
     pub(super) content_in: Cell<u64>,
     pub(super) content_out: Cell<u64>,
+    /// Octets to the client beside that: heads, and answers of the router's own.
+    heads_out: Cell<u64>,
     /// The end of the connection is the end of the response: if cut, it must end in a reset.
     pub(super) until_close: Cell<bool>,
 }
@@ -34,6 +36,7 @@ impl Record {
             origin_wait: Cell::new(Duration::ZERO),
             content_in: Cell::new(0),
             content_out: Cell::new(0),
+            heads_out: Cell::new(0),
             until_close: Cell::new(false),
         }
     }
@@ -51,6 +54,11 @@ impl Record {
     /// The client has got a final response's head.
     pub(super) fn answered(&self, status: u16) {
         self.status.set(status);
+    }
+
+    /// A head, or an answer of the router's own, goes to the client.
+    pub(super) fn sent(&self, octets: usize) {
+        self.heads_out.set(self.heads_out.get() + octets as u64);
     }
 
     /// Whether a final response has begun.
@@ -81,9 +89,13 @@ pub(super) fn finish(
     metrics.duration.record(duration);
     metrics.origin.record(origin);
     metrics.overhead.record(duration - origin);
-    let (octets_in, octets_out) = (record.content_in.get(), record.content_out.get());
-    metrics.octets_from_clients.add(octets_in + scratch.octets.len() as u64);
+    let (content_in, content_out) = (record.content_in.get(), record.content_out.get());
+    let octets_in = content_in + scratch.octets.len() as u64;
+    let octets_out = content_out + record.heads_out.get();
+    metrics.octets_from_clients.add(octets_in);
     metrics.octets_to_clients.add(octets_out);
+    metrics.octets_to_origins.add(content_in);
+    metrics.octets_from_origins.add(content_out);
     let trace = identity.trace.current();
     if !should_log(status, reason, duration, policy.slow, policy.success_sample, trace.trace_id()) {
         return;
@@ -92,7 +104,7 @@ pub(super) fn finish(
     let named = !scratch.octets.is_empty();
     let text = |octets: &'static [u8]| octets;
     edge.log.borrow_mut().write(&AccessRecord {
-        time_unix_ms: edge.unix_ms().saturating_sub(duration.as_millis() as u64),
+        time_unix_ms: edge.unix_ms().saturating_sub(crate::runtime::millis(duration)),
         request_id: &identity.request_id,
         trace_id: trace.trace_id(),
         span_id: trace.span_id(),
@@ -109,6 +121,6 @@ pub(super) fn finish(
         duration,
         origin,
         reason,
-        core: edge.core.index() as u16,
+        core: edge.core.number(),
     });
 }

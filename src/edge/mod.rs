@@ -24,20 +24,21 @@ mod role;
 mod route;
 mod upstream;
 
+use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
 pub use self::core::{Door, Edge, EdgeParts, Settings};
-pub use role::{RunError, run};
-use accept::InFlight;
+use accept::{InFlight, Open};
 use client::{Client, Next};
 use failure::Failure;
 use log::Record;
 use request::{Identity, Scratch};
+pub use role::{RunError, run};
 
 use crate::limits;
 use crate::observe::Reason;
-use crate::runtime::{Listener, Stream};
+use crate::runtime::Listener;
 
 /// Where the load balancer in front asks whether the router is well.
 const HEALTH_PATH: &[u8] = b"/.well-known/gateway-health";
@@ -51,14 +52,22 @@ pub async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
 }
 
 /// Serves requests on a connection until either side ends it.
-async fn serve_connection(edge: &Edge, stream: Stream, door: Rc<Door>) {
-    let mut client = Client::new(stream, door);
-    loop {
-        match client.next(edge, edge.settings.timeouts.idle).await {
-            // Boxed, so that an idle connection holds nothing of what a request needs.
-            Next::Request if Box::pin(serve_requests(edge, &mut client)).await => {}
-            Next::Request | Next::End => return,
-            Next::Nothing => return edge.metrics.idle_timeouts.inc(),
+///
+/// An idle connection is this future, so it is kept small: what it captures is used where it lies (an async fn would
+/// hold its arguments twice), and what a request needs is boxed and goes with the request.
+#[allow(clippy::manual_async_fn)]
+fn serve_connection(open: Open, mut client: Client) -> impl Future<Output = ()> {
+    async move {
+        let edge = &*open.0;
+        loop {
+            match client.next(edge, edge.settings.timeouts.idle).await {
+                Next::Request if Box::pin(serve_requests(edge, &mut client)).await => continue,
+                Next::Request => return,
+                Next::Nothing => edge.metrics.idle_timeouts.inc(),
+                Next::End => {}
+            }
+            Box::pin(client.has_taken_all(edge)).await;
+            return;
         }
     }
 }
@@ -83,8 +92,8 @@ async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
         }
         match client.next(edge, WARM).await {
             Next::Request => {}
-            Next::Nothing => return true,
-            Next::End => return false,
+            // An end is met again by whoever asks next.
+            Next::Nothing | Next::End => return true,
         }
     }
 }
@@ -106,14 +115,21 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         }
         Err(failure) => (Identity::unknown(edge), Err(failure)),
     };
+    let cut = outcome.is_err() && record.is_answered();
     let goes_on = match &outcome {
         Ok(goes_on) => *goes_on,
         Err(failure) => fail(edge, client, scratch, &identity, &record, failure),
     };
-    log::finish(edge, client, scratch, &identity, &record, outcome.err().map(|failure| failure.reason));
+    let reason = outcome.err().map(|failure| failure.reason);
+    log::finish(edge, client, scratch, &identity, &record, reason);
     drop(in_flight);
-    if !goes_on {
-        reply::linger(client).await;
+    if cut {
+        // Without a length or chunks, only a reset tells a response that was cut from one that is whole.
+        if record.until_close.get() {
+            client.stream.reset();
+        }
+    } else if !goes_on {
+        reply::linger(edge, client).await;
     }
     goes_on
 }
@@ -142,17 +158,11 @@ fn fail(
     failure: &Failure,
 ) -> bool {
     if record.is_answered() {
-        // The response is cut. Without a length or chunks, only a reset tells it from one that is whole.
-        if record.until_close.get() {
-            client.stream.reset();
-        }
         return false;
     }
     let framed = failure.head.is_none() && !scratch.octets.is_empty() && !scratch.has_body();
     let goes_on =
         framed && scratch.head.keep_alive() && !edge.is_draining() && failure.reason != Reason::ClientGone;
-    if let Some(status) = reply::problem(edge, client, scratch, identity, failure, goes_on) {
-        record.answered(status);
-    }
+    reply::problem(edge, client, scratch, identity, record, failure, goes_on);
     goes_on
 }

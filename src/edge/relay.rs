@@ -32,6 +32,22 @@ pub(super) struct Relay<'a> {
     pub(super) content: &'a Cell<u64>,
 }
 
+/// Waits until at most `left` octets are queued for `to`, for as long as its peer takes some in each `progress`. The
+/// kernel makes room in large steps, so a slow reader moves long before it is seen here.
+///
+/// # Errors
+/// The peer took nothing, or the stream broke.
+pub(super) async fn taken(to: &Stream, left: usize, progress: Duration) -> Result<(), Fault> {
+    let mut ahead = to.octets_ahead();
+    loop {
+        to.set_timeout(progress);
+        match to.sent(left).await {
+            Err(Fault::TimedOut) if to.octets_ahead() < ahead => ahead = to.octets_ahead(),
+            taken => return taken,
+        }
+    }
+}
+
 impl Relay<'_> {
     /// Sends `out`, which may hold a head already, and the body behind it. What came together goes out together.
     pub(super) async fn run(mut self, body: &mut BodyReader, mut out: Vec<u8>) -> Result<(), Broken> {
@@ -94,8 +110,10 @@ impl Relay<'_> {
         if self.to.queued_octets() <= limits::SEND_QUEUE_OCTETS {
             return Ok(());
         }
-        self.to.set_timeout(self.progress);
-        self.to.sent(limits::SEND_QUEUE_OCTETS / 2).await.map_err(Broken::To)
+        taken(self.to, limits::SEND_QUEUE_OCTETS / 2, self.progress).await.map_err(Broken::To)?;
+        // Whoever waits for an answer on that stream meanwhile has a deadline of his own.
+        self.to.clear_timeout();
+        Ok(())
     }
 
     fn finish(self, mut out: Vec<u8>) -> Result<(), Broken> {

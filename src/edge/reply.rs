@@ -54,6 +54,7 @@ impl Reply<'_> {
         let mut out = edge.core.head_buffer();
         let delivery = write_response_head(&mut out, response, &reader.octets()[..length], &edits);
         reader.consume(length);
+        self.record.sent(out.len());
         self.record.answered(response.status());
         self.record.until_close.set(delivery.framing == Framing::UntilClose);
         let mut body = BodyReader::new(response.framing());
@@ -73,7 +74,14 @@ impl Reply<'_> {
 }
 
 /// Passes an interim response on, to clients that know of them (RFC 9110, 15.2).
-pub(super) fn interim(edge: &Edge, client: &Stream, scratch: &Scratch, identity: &Identity, octets: &[u8]) {
+pub(super) fn interim(
+    edge: &Edge,
+    client: &Stream,
+    scratch: &Scratch,
+    identity: &Identity,
+    record: &Record,
+    octets: &[u8],
+) {
     if scratch.head.version() == Version::Http10 {
         return;
     }
@@ -86,6 +94,7 @@ pub(super) fn interim(edge: &Edge, client: &Stream, scratch: &Scratch, identity:
     };
     let mut out = edge.core.head_buffer();
     write_response_head(&mut out, &scratch.response, octets, &edits);
+    record.sent(out.len());
     client.send(out);
 }
 
@@ -95,10 +104,11 @@ pub(super) fn problem(
     client: &Client,
     scratch: &Scratch,
     identity: &Identity,
+    record: &Record,
     failure: &Failure,
     goes_on: bool,
-) -> Option<u16> {
-    let kind = failure.problem()?;
+) {
+    let Some(kind) = failure.problem() else { return };
     let detail = failure.head.map(|error| error.to_string()).unwrap_or_default();
     // Of a head that did not arrive whole, nothing is known.
     let head = (!scratch.octets.is_empty()).then_some(&scratch.head);
@@ -113,8 +123,9 @@ pub(super) fn problem(
     };
     let mut out = edge.core.head_buffer();
     problem.write_response(&mut out, &reply);
+    record.sent(out.len());
+    record.answered(kind.status());
     client.stream.send(out);
-    Some(kind.status())
 }
 
 /// Answers a load balancer's question, whatever the host name: 200 while new requests are welcome, 503 while
@@ -147,15 +158,19 @@ pub(super) fn health(
     if scratch.head.method() != Method::Head {
         out.extend_from_slice(b"ok\n");
     }
-    client.stream.send(out);
+    record.sent(out.len());
     record.answered(200);
+    client.stream.send(out);
     Ok(goes_on)
 }
 
 /// Lets the client read the last answer: FIN after it, then what still comes is read and dropped, within bounds. Closing at
 /// once would reset the connection, and the reset may overtake the answer (RFC 9112, 9.6).
-pub(super) async fn linger(client: &mut Client) {
+pub(super) async fn linger(edge: &Edge, client: &mut Client) {
     client.stream.finish_sending();
+    if !client.has_taken_all(edge).await {
+        return;
+    }
     client.stream.set_timeout(Duration::from_millis(limits::LINGER_MS));
     let mut left = limits::LINGER_OCTETS;
     loop {

@@ -22,7 +22,9 @@ use crate::observe::admin::{self, Admin, AdminError};
 use crate::observe::process_log::{Level, event};
 use crate::observe::{CoreMetrics, NodeLabels, Readiness, Registry, TableFigures};
 use crate::runtime::machine::{self, Lacking};
-use crate::runtime::{CoreOptions, CoreThread, IdlePolicy, Sender, listener, on_signal, start};
+use crate::runtime::{
+    CoreOptions, CoreThread, IdlePolicy, Sender, listener, millis, number, on_signal, start,
+};
 
 /// Why the router did not start, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +95,7 @@ pub fn run(config: &Config) -> Result<(), RunError> {
         &[
             ("ringway.cores", Value::from(cpus.len())),
             ("ringway.admin", Value::from(admin.address().to_string())),
-            ("ringway.start_ms", Value::from(began.elapsed().as_millis() as u64)),
+            ("ringway.start_ms", Value::from(millis(began.elapsed()))),
         ],
     );
     router.watch(&heard, &readiness, config.timeouts.drain)
@@ -197,7 +199,7 @@ impl Router {
                 metrics: Arc::clone(&metrics[index]),
                 log,
                 view: view.clone(),
-                ids: crate::proto::trace::IdSource::new(seed, node, index as u16),
+                ids: crate::proto::trace::IdSource::new(seed, node, number(index)),
                 fronts: sockets(&fronts)?,
             };
             let options = CoreOptions { index, cpu: *cpu, idle: idle(config), open_max };
@@ -238,7 +240,7 @@ impl Router {
             }
         }
         readiness.drain();
-        event(Level::Info, "draining", &[("ringway.drain_ms", Value::from(grace.as_millis() as u64))]);
+        event(Level::Info, "draining", &[("ringway.drain_ms", Value::from(millis(grace)))]);
         self.order(|| Order::Drain);
         let left = self.wait_until_idle(heard, grace);
         self.order(|| Order::Stop);

@@ -182,7 +182,9 @@ macro_rules! ring_counters {
         impl RingCounters {
             /// Publishes what the ring has counted so far. Meant for once a tick or so, not for every request.
             pub fn store(&self, stats: &RingStats) {
-                $(self.$field.set(stats.$field);)*
+                // Names every field, so that a new one is not forgotten here.
+                let RingStats { $($field),* } = *stats;
+                $(self.$field.set($field);)*
             }
         }
     };

@@ -4,13 +4,14 @@ use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use futures_lite::FutureExt;
+use pin_project_lite::pin_project;
 
 use super::idle::{Idle, IdlePolicy};
 use super::mailbox::Doorbell;
@@ -61,6 +62,11 @@ impl Core {
         self.0.index
     }
 
+    /// [`index`](Self::index) as logs and ids carry it.
+    pub fn number(&self) -> u16 {
+        super::number(self.0.index)
+    }
+
     /// The time at which the current batch of completions was taken: one clock reading serves them all.
     pub fn now(&self) -> Instant {
         self.0.now.get()
@@ -77,14 +83,8 @@ impl Core {
 
     /// Runs a task on this core. A panic in it is counted and ends that task only.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
-        let core = self.clone();
         self.0.busy.set(true);
-        glommio::spawn_local(async move {
-            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
-                core.0.panics.set(core.0.panics.get() + 1);
-            }
-        })
-        .detach();
+        glommio::spawn_local(Contained { core: self.clone(), task }).detach();
     }
 
     /// Starts connecting; [`Stream::connected`] waits for the outcome.
@@ -169,7 +169,7 @@ impl Core {
     }
 
     fn tick_at(&self, at: Instant) -> u32 {
-        let ms = at.saturating_duration_since(self.0.start).as_millis() as u64;
+        let ms = super::millis(at.saturating_duration_since(self.0.start));
         u32::try_from(ms / limits::TICK_MS).unwrap_or(NEVER - 1)
     }
 
@@ -219,6 +219,28 @@ impl Core {
             !due
         });
         before - sleepers.len()
+    }
+}
+
+pin_project! {
+    /// A task that ends when it panics. Written out, since an async block would hold the task twice, and there is one for
+    /// every idle connection.
+    struct Contained<F> {
+        core: Core,
+        #[pin]
+        task: F,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Contained<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        catch_unwind(AssertUnwindSafe(|| this.task.poll(cx))).unwrap_or_else(|_| {
+            this.core.0.panics.set(this.core.0.panics.get() + 1);
+            Poll::Ready(())
+        })
     }
 }
 

@@ -3,10 +3,15 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::limits;
+
+/// How often a start looks whether its predecessor's sockets have gone.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A listening socket of one core. The kernel spreads connections over all sockets of the address.
 ///
@@ -21,12 +26,20 @@ pub fn bind(address: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// Fails if another process listens on `address`, even one that would share the port with us: a second router
-/// started by mistake must not take half the connections.
+/// started by mistake must not take half the connections. Waits for one that is ending.
 ///
 /// # Errors
 /// As [`bind`].
 pub fn ensure_free(address: SocketAddr) -> io::Result<()> {
-    open(address)?.bind(&address.into())
+    let deadline = Instant::now() + Duration::from_millis(limits::PREDECESSOR_MS);
+    loop {
+        match open(address)?.bind(&address.into()) {
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
+                thread::sleep(LOOK_EVERY);
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 fn open(address: SocketAddr) -> io::Result<Socket> {

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::ring::kernel::{Kernel, Kind, Op, Token, Wait};
-use super::ring::uring::Uring;
+use super::ring::uring::{BUFFER_OCTETS, Uring};
 use crate::limits;
 
 /// Something that the machine lacks, and the command that mends it.
@@ -42,7 +42,7 @@ fn multishot_receive(ring: &mut Uring) -> io::Result<bool> {
     let (ours, peer) = UnixStream::pair()?;
     let mut buffer = vec![0u8; limits::RECV_BUFFER_OCTETS];
     let token = |kind| Token { kind, slot: 0, generation: 0 };
-    ring.provide(0, buffer.as_mut_ptr(), limits::RECV_BUFFER_OCTETS as u32);
+    ring.provide(0, buffer.as_mut_ptr(), BUFFER_OCTETS);
     ring.push(Op::Recv { fd: ours.as_raw_fd(), multishot: true }, token(Kind::Recv));
     io::Write::write_all(&mut &peer, b"x")?;
     let mut answer = None;

@@ -23,3 +23,15 @@ pub use mailbox::{Receiver, Sender};
 pub use ring::{Fault, RingStats};
 pub use signals::{Signal, on_signal};
 pub use stream::{Chunk, Listener, Stream};
+
+use std::time::Duration;
+
+/// Whole milliseconds.
+pub fn millis(duration: Duration) -> u64 {
+    duration.as_secs().saturating_mul(1000).saturating_add(u64::from(duration.subsec_millis()))
+}
+
+/// A core's index in 16 bits, which `limits::CORES_MAX` keeps it within.
+pub fn number(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
+}

@@ -1,5 +1,6 @@
 //! Streams, listeners and received octets, as tasks see them.
 
+#![allow(clippy::cast_possible_truncation)] // a chunk is shorter than its buffer, which fits 16 bits
 #![allow(unsafe_code)] // reads octets of a buffer that this value was lent
 
 use std::cell::Cell;
@@ -69,6 +70,17 @@ impl Stream {
     /// Octets of memory that are queued and not yet taken by the kernel; a chunk counts as the whole buffer that it keeps.
     pub fn queued_octets(&self) -> usize {
         self.core.driver(|d| d.queued_octets(self.slot))
+    }
+
+    /// Octets that the peer has not acknowledged: queued here, or in the kernel's send buffer. One system call. Only as
+    /// this falls does the peer take anything; the kernel reports room long after.
+    pub fn octets_ahead(&self) -> usize {
+        let fd = self.core.driver(|d| d.descriptor(self.slot));
+        let mut in_kernel: libc::c_int = 0;
+        // SAFETY: the driver keeps the descriptor open for as long as this stream exists; the call writes one int, ours.
+        let told = unsafe { libc::ioctl(fd, libc::TIOCOUTQ, &raw mut in_kernel) };
+        let in_kernel = if told == 0 { usize::try_from(in_kernel).unwrap_or(0) } else { 0 };
+        self.queued_octets() + in_kernel
     }
 
     /// Ready with the error that broke the stream (a reset, say), once one has. A FIN is no error: the peer may

@@ -30,8 +30,9 @@ enum Event {
 /// # Errors
 /// An address is in use or not ours, or the machine lacks something.
 pub fn origin(options: &OriginOptions) -> Result<(), Error> {
-    let core = core_options(options.core, limits::LISTENERS_MAX)?;
-    let (sockets, addresses) = bind_all(&addresses(options)?)?;
+    let addresses = addresses(options)?;
+    let core = core_options(options.core, addresses.len())?;
+    let (sockets, addresses) = bind_all(&addresses)?;
     let (size, fields, seed) = (options.size, options.fields, options.seed);
     let main = move |core: Core, _| async move {
         let site = Rc::new(serve::Site::new(&core, size, fields, seed));

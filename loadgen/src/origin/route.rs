@@ -23,7 +23,8 @@ pub(super) enum Route {
 }
 
 impl Route {
-    /// The route of a path without its query. What is not understood gets the fixed answer, like every other path.
+    /// The route of a path without its query. What is not understood gets the fixed answer, like every other
+    /// path.
     pub(super) fn of(path: &[u8]) -> Self {
         let Ok(path) = std::str::from_utf8(path) else { return Self::Fixed };
         if path == "/digest" {
@@ -37,7 +38,7 @@ impl Route {
             ("size", octets) => Self::Size(octets),
             ("chunked", octets) => Self::Chunked(octets),
             ("close", octets) => Self::UntilClose(octets),
-            ("status", status @ 200..=599) => Self::Status(status as u16),
+            ("status", 200..=599) => u16::try_from(number).map_or(Self::Fixed, Self::Status),
             ("delay", ms) => Self::Delay(Duration::from_millis(ms.min(limits::DELAY_MS_MAX))),
             _ => Self::Fixed,
         }

@@ -107,7 +107,7 @@ impl Connection {
                 Parsed::Complete { len } => {
                     let request = Request::of(head, octets);
                     self.carry.clear();
-                    self.keep(chunk, len - carried);
+                    self.keep(chunk, len.saturating_sub(carried));
                     return Ok(Some(request));
                 }
                 Parsed::Partial if carried == 0 => self.carry.extend_from_slice(&chunk),
@@ -138,11 +138,8 @@ impl Connection {
             (Route::UntilClose(octets), _) => self.stream_body(request, octets, Framing::UntilClose).await?,
             _ => self.send_described(request, received),
         }
-        // Sends nothing more while a client that pipelines does not read.
-        self.stream.set_timeout(STALL);
-        self.stream.sent(SEND_QUEUE_OCTETS).await?;
-        self.stream.clear_timeout();
-        Ok(())
+        // A client that pipelines and does not read waits here.
+        Ok(self.stream.sent(SEND_QUEUE_OCTETS).await?)
     }
 
     async fn read_body(&mut self, request: &Request) -> Result<Received, Gone> {
@@ -203,17 +200,9 @@ impl Connection {
         }
         let mut at = 0;
         while at < octets {
-            let here = (octets - at).min(limits::PIECE_OCTETS as u64) as usize;
-            if framing == Framing::Chunked {
-                self.stream.send(ChunkHeader::new(here).as_slice().to_vec());
-            }
-            let mut piece = self.site.core.head_buffer();
-            piece.resize(here, 0);
-            pattern::fill(self.site.seed, at, &mut piece);
-            self.stream.send(piece);
-            if framing == Framing::Chunked {
-                self.stream.send(b"\r\n".to_vec());
-            }
+            let left = usize::try_from(octets - at).unwrap_or(usize::MAX);
+            let here = left.min(limits::PIECE_OCTETS);
+            self.stream.send(self.piece(at, here, framing));
             at += here as u64;
             self.stream.set_timeout(STALL);
             self.stream.sent(SEND_QUEUE_OCTETS).await?;
@@ -223,6 +212,21 @@ impl Connection {
         }
         self.stream.clear_timeout();
         if keep_alive { Ok(()) } else { Err(Gone) }
+    }
+
+    /// The `octets` octets at `at` of the pattern, as a chunk where the coding asks for it.
+    fn piece(&self, at: u64, octets: usize, framing: Framing) -> Vec<u8> {
+        let mut piece = self.site.core.head_buffer();
+        if framing == Framing::Chunked {
+            piece.extend_from_slice(ChunkHeader::new(octets).as_slice());
+        }
+        let start = piece.len();
+        piece.resize(start + octets, 0);
+        pattern::fill(self.site.seed, at, &mut piece[start..]);
+        if framing == Framing::Chunked {
+            piece.extend_from_slice(b"\r\n");
+        }
+        piece
     }
 
     fn refuse(&self, wrong: &HeadError) {

@@ -19,11 +19,18 @@ pub(in crate::edge) struct Origin {
     pub(in crate::edge) reused: bool,
 }
 
+/// A connection without a deadline; a new one if `fresh`: where one kept connection has died, others may have too.
+///
 /// # Errors
 /// The endpoint refuses, does not answer within `timeout`, or the router is out of descriptors.
-pub(super) async fn to(edge: &Edge, address: SocketAddr, timeout: Duration) -> Result<Origin, Failure> {
+pub(super) async fn to(
+    edge: &Edge,
+    address: SocketAddr,
+    timeout: Duration,
+    fresh: bool,
+) -> Result<Origin, Failure> {
     let lease = edge.pool.lease(address);
-    if let Some(stream) = edge.pool.take(&lease) {
+    if !fresh && let Some(stream) = edge.pool.take(&lease) {
         return Ok(Origin { stream, reader: Reader::default(), lease, reused: true });
     }
     edge.metrics.upstream_connects.inc();
@@ -31,6 +38,7 @@ pub(super) async fn to(edge: &Edge, address: SocketAddr, timeout: Duration) -> R
         let stream = edge.core.connect(address).map_err(|_| Failure::from(Reason::Overloaded))?;
         stream.set_timeout(timeout);
         stream.connected().await.map_err(Failure::of_connect)?;
+        stream.clear_timeout();
         Ok::<Stream, Failure>(stream)
     };
     let connected = connected.await.inspect_err(|_| edge.metrics.upstream_connect_failures.inc());

@@ -16,6 +16,7 @@ use crate::edge::relay::{Broken, Relay};
 use crate::edge::reply::{self, Done, Reply};
 use crate::edge::request::{Identity, Scratch};
 use crate::edge::route;
+use crate::limits;
 use crate::observe::Reason;
 use crate::proto::http1::{BodyReader, Parsed, RequestEdits, Scheme, write_request_head};
 use crate::runtime::{Fault, Stream};
@@ -60,7 +61,8 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
 impl Exchange<'_> {
     async fn attempt(&mut self, address: SocketAddr) -> Result<bool, Ended> {
         let timeouts = self.edge.origin_timeouts(&self.scratch.service);
-        let mut origin = connect::to(self.edge, address, timeouts.connect)
+        let fresh = self.record.attempts() > 1;
+        let mut origin = connect::to(self.edge, address, timeouts.connect, fresh)
             .await
             .map_err(|failure| Ended { failure, again: true })?;
         self.send_head(&origin);
@@ -117,7 +119,7 @@ impl Exchange<'_> {
         let mut upload = Upload { body: upload, state: UploadState::Going };
         let asked = edge.core.now();
         let length = upload
-            .beside(read_head(edge, &mut origin.reader, (up, down), scratch, identity))
+            .beside(read_head(edge, &mut origin.reader, (up, down), scratch, (identity, record)))
             .await
             .inspect(|_| record.origin_wait.set(edge.core.now() - asked))?;
         let reply = Reply { edge, client: down, scratch, identity, record, progress: timeouts.body_progress };
@@ -137,24 +139,34 @@ async fn read_head(
     reader: &mut Reader,
     (origin, client): (&Stream, &Stream),
     scratch: &mut Scratch,
-    identity: &Identity,
+    (identity, record): (&Identity, &Record),
 ) -> Result<usize, Failure> {
     scratch.response.restart();
+    let mut interim = 0;
     loop {
         if !reader.is_empty() {
             let octets = reader.octets();
             let malformed = |_| Failure::from(Reason::OriginMalformed);
             match scratch.response.parse(octets, scratch.head.method()).map_err(malformed)? {
-                Parsed::Complete { len } if scratch.response.is_interim() => {
-                    reply::interim(edge, client, scratch, identity, &octets[..len]);
+                // Nobody waits for room for them, so they are few.
+                Parsed::Complete { len }
+                    if scratch.response.is_interim() && interim < limits::INTERIM_RESPONSES_MAX =>
+                {
+                    interim += 1;
+                    edge.metrics.octets_from_origins.add(len as u64);
+                    reply::interim(edge, client, scratch, identity, record, &octets[..len]);
                     reader.consume(len);
                     continue;
+                }
+                Parsed::Complete { .. } if scratch.response.is_interim() => {
+                    return Err(Reason::OriginMalformed.into());
                 }
                 // Nobody asked for another protocol: `Upgrade` does not pass.
                 Parsed::Complete { .. } if scratch.response.status() == 101 => {
                     return Err(Reason::OriginMalformed.into());
                 }
                 Parsed::Complete { len } if len <= edge.settings.limits.response_head_bytes => {
+                    edge.metrics.octets_from_origins.add(len as u64);
                     return Ok(len);
                 }
                 Parsed::Partial if octets.len() <= edge.settings.limits.response_head_bytes => {}

@@ -54,11 +54,18 @@ impl<K: Kernel> Driver<K> {
         // Anything else is EMFILE and its like, or an error that would come back at once.
         let passing = [libc::ECONNABORTED, libc::EPROTO, libc::ECANCELED, libc::EINTR, libc::EAGAIN];
         let failed = completion.result < 0 && !passing.contains(&-completion.result);
-        if failed || self.open + self.accepted.len() >= self.accept_max {
+        if failed || self.room() == 0 {
             self.pause(slot);
         } else if !completion.more {
             self.accept_on(slot);
+        } else if self.room() <= self.accept_burst {
+            self.cancel_accept(slot);
         }
+    }
+
+    /// Connections that may still be accepted.
+    fn room(&self) -> usize {
+        self.accept_max.saturating_sub(self.open + self.accepted.len())
     }
 
     /// Leaves new connections in the kernel's queue for a while: closing them would only bring them back.
@@ -68,6 +75,10 @@ impl<K: Kernel> Driver<K> {
             self.stats.accept_pauses += 1;
             self.set_deadline(slot, self.tick + limits::ACCEPT_PAUSE_TICKS);
         }
+        self.cancel_accept(slot);
+    }
+
+    fn cancel_accept(&mut self, slot: u32) {
         let s = &self.slots[slot as usize];
         if s.is_flying(Kind::Accept) && !s.is_flying(Kind::Cancel) {
             let fd = s.fd;
@@ -78,18 +89,20 @@ impl<K: Kernel> Driver<K> {
     /// The pause is over: tries again, or pauses on if nothing has become free.
     pub(super) fn resume(&mut self, slot: u32) {
         self.slots[slot as usize].clear(flag::PAUSED);
-        if self.open + self.accepted.len() >= self.accept_max {
+        if self.room() == 0 {
             self.pause(slot);
         } else {
             self.accept_on(slot);
         }
     }
 
+    /// Near the limit one at a time: a crowd in the kernel's queue must not take the descriptors that are for others.
     fn accept_on(&mut self, slot: u32) {
+        let multishot = self.room() > self.accept_burst;
         let s = &self.slots[slot as usize];
         if !s.is_flying(Kind::Accept) && !s.has(flag::PAUSED) {
             let fd = s.fd;
-            self.push(Op::Accept { fd }, Kind::Accept, slot);
+            self.push(Op::Accept { fd, multishot }, Kind::Accept, slot);
         }
     }
 }

@@ -9,6 +9,7 @@
 //! first out, so a full ring would walk through all the memory and find none of it in the cache; the rest
 //! waits on a stack, the warmest on top.
 
+#![allow(clippy::cast_possible_truncation)] // limits.rs asserts that a buffer's octets fit 16 bits
 #![allow(unsafe_code)] // the kernel writes where we read; ownership is tracked per buffer, below
 
 use crate::limits;

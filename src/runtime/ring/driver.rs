@@ -68,6 +68,8 @@ pub(crate) struct Driver<K> {
     pub(super) crowded: Vec<u32>,
     /// Slots whose receive found no buffer.
     starved: Vec<u32>,
+    /// Boxed, since the kernel holds pointers into them while they are in a slot.
+    #[allow(clippy::vec_box)]
     idle_tx: Vec<Box<Tx>>,
     idle_heads: Vec<Vec<u8>>,
     doorbell: RawFd,
@@ -77,6 +79,8 @@ pub(crate) struct Driver<K> {
     pub(super) open: usize,
     /// With so many open, accepting pauses.
     pub(super) accept_max: usize,
+    /// What a multishot accept may bring before it can be told to stop: all that waits in the kernel's queue.
+    pub(super) accept_burst: usize,
     pub(super) stats: RingStats,
 }
 
@@ -112,6 +116,7 @@ impl<K: Kernel> Driver<K> {
             doorbell_waker: None,
             open: 0,
             accept_max: open_max - open_max / 8,
+            accept_burst: limits::LISTEN_BACKLOG as usize,
             stats: RingStats::default(),
         };
         driver.listen_for_doorbell();
@@ -450,7 +455,12 @@ impl<K: Kernel> Driver<K> {
             0 => self.free_slot(slot),
             _ if fd >= 0 && !s.has(flag::CANCELLED) && !s.is_flying(Kind::Cancel) => {
                 s.set(flag::CANCELLED);
-                self.push(Op::CancelAll { fd }, Kind::Cancel, slot);
+                // Almost always only a receive flies; by its token the kernel finds it at once, however many others do.
+                let op = match Kind::alone_in(s.in_flight) {
+                    Some(kind) => Op::Cancel { target: Token { kind, slot, generation: s.generation } },
+                    None => Op::CancelAll { fd },
+                };
+                self.push(op, Kind::Cancel, slot);
             }
             _ => {}
         }
@@ -461,7 +471,7 @@ impl<K: Kernel> Driver<K> {
     pub(super) fn take_slot(&mut self, descriptor: OwnedFd, phase: Phase) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::new());
-            (self.slots.len() - 1) as u32
+            u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
         });
         assert!(slot <= Token::MAX_SLOT, "limits::CONNECTIONS_PER_CORE keeps slots below 2^24");
         self.open += 1;

@@ -44,6 +44,13 @@ const KINDS: [Kind; 8] = [
     Kind::Doorbell,
 ];
 
+impl Kind {
+    /// The kind whose bit alone is set, if there is one such.
+    pub(crate) fn alone_in(bits: u8) -> Option<Kind> {
+        if bits.is_power_of_two() { KINDS.get(bits.trailing_zeros() as usize).copied() } else { None }
+    }
+}
+
 impl Token {
     pub(crate) const MAX_SLOT: u32 = (1 << 24) - 1;
 
@@ -53,8 +60,10 @@ impl Token {
 
     /// `None` if no operation of ours has these bits.
     pub(crate) fn from_bits(bits: u64) -> Option<Token> {
-        let kind = *KINDS.get((bits & 0xff) as usize)?;
-        Some(Token { kind, slot: (bits >> 8) as u32 & Self::MAX_SLOT, generation: (bits >> 32) as u32 })
+        let [kind, s0, s1, s2, g0, g1, g2, g3] = bits.to_le_bytes();
+        let kind = *KINDS.get(usize::from(kind))?;
+        let slot = u32::from_le_bytes([s0, s1, s2, 0]);
+        Some(Token { kind, slot, generation: u32::from_le_bytes([g0, g1, g2, g3]) })
     }
 }
 
@@ -62,9 +71,10 @@ impl Token {
 /// completion: that is the driver's promise, and the reason why it keeps what it sends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Op {
-    /// Accept until told otherwise; each completion carries a descriptor.
+    /// Accept; each completion carries a descriptor. `multishot` until a completion lacks F_MORE, else once.
     Accept {
         fd: RawFd,
+        multishot: bool,
     },
     /// Receive into provided buffers; `multishot` until a completion lacks F_MORE, else once.
     Recv {
@@ -93,7 +103,7 @@ pub(crate) enum Op {
     Cancel {
         target: Token,
     },
-    /// Cancels all operations on a descriptor.
+    /// Cancels all operations on a descriptor. The kernel looks at every operation of the ring to find them.
     CancelAll {
         fd: RawFd,
     },
@@ -172,5 +182,13 @@ mod tests {
             }
         }
         assert_eq!(Token::from_bits(0xff), None);
+    }
+
+    #[test]
+    fn a_kind_alone_is_known() {
+        for kind in KINDS {
+            assert_eq!(Kind::alone_in(1 << kind as u8), Some(kind));
+        }
+        assert_eq!((Kind::alone_in(0), Kind::alone_in(3), Kind::alone_in(0x90)), (None, None, None));
     }
 }

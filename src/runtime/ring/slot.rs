@@ -132,7 +132,7 @@ impl Slot {
     /// The first error stays: later ones follow from it.
     pub(crate) fn fail(&mut self, errno: i32) {
         if self.errno == 0 {
-            self.errno = errno.unsigned_abs().min(u32::from(u16::MAX)) as u16;
+            self.errno = u16::try_from(errno.unsigned_abs()).unwrap_or(u16::MAX);
         }
     }
 

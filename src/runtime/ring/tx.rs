@@ -1,5 +1,6 @@
 //! What a connection has queued for sending, and keeps alive until the kernel has taken it.
 
+#![allow(clippy::cast_possible_truncation)] // a lent piece is shorter than its buffer, which fits 16 bits
 #![allow(unsafe_code)] // lends the kernel pointers into pieces that this queue owns
 
 use std::collections::VecDeque;
@@ -19,9 +20,10 @@ impl Piece {
     fn start_and_length(&self) -> (*const u8, usize) {
         match self {
             Piece::Owned { octets, from } => (octets[*from..].as_ptr(), octets.len() - from),
-            // SAFETY: `from <= to`, both within the buffer at `at`.
             Piece::Lent { at, from, to, .. } => {
-                (unsafe { at.add(usize::from(*from)) }, usize::from(to - from))
+                // SAFETY: `from <= to`, both within the buffer at `at`.
+                let start = unsafe { at.add(usize::from(*from)) };
+                (start, usize::from(to - from))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! The real kernel behind the seam: one io_uring, used by the thread that made it.
 
+#![allow(clippy::cast_possible_truncation)] // sizes of limits.rs, all far below 32 bits
 #![allow(unsafe_code)] // raw ring access
 
 use std::io;
@@ -14,6 +15,8 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 use super::kernel::{Completion, Entries, Kernel, Op, Token, Wait};
 use crate::limits;
 
+/// One receive buffer, as the kernel wants it told.
+pub(in crate::runtime) const BUFFER_OCTETS: u32 = limits::RECV_BUFFER_OCTETS as u32;
 const GROUP: u16 = 0;
 const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 const GETEVENTS: u32 = 1;
@@ -46,10 +49,17 @@ impl Uring {
 
     fn entry(op: Op) -> squeue::Entry {
         match op {
-            Op::Accept { fd } => opcode::AcceptMulti::new(Fd(fd)).flags(libc::SOCK_CLOEXEC).build(),
+            Op::Accept { fd, multishot: true } => {
+                opcode::AcceptMulti::new(Fd(fd)).flags(libc::SOCK_CLOEXEC).build()
+            }
+            Op::Accept { fd, multishot: false } => {
+                opcode::Accept::new(Fd(fd), std::ptr::null_mut(), std::ptr::null_mut())
+                    .flags(libc::SOCK_CLOEXEC)
+                    .build()
+            }
             Op::Recv { fd, multishot: true } => opcode::RecvMulti::new(Fd(fd), GROUP).build(),
             Op::Recv { fd, multishot: false } => {
-                opcode::Recv::new(Fd(fd), std::ptr::null_mut(), limits::RECV_BUFFER_OCTETS as u32)
+                opcode::Recv::new(Fd(fd), std::ptr::null_mut(), BUFFER_OCTETS)
                     .buf_group(GROUP)
                     .build()
                     .flags(squeue::Flags::BUFFER_SELECT)

@@ -65,7 +65,7 @@ impl Wheel {
             }
             (bits != 0).then(|| {
                 let at = word * 64 + bits.trailing_zeros() as usize;
-                self.next + ((at + TICKS - start) % TICKS) as u32
+                self.next + u32::try_from((at + TICKS - start) % TICKS).unwrap_or(limits::WHEEL_TICKS)
             })
         })
     }

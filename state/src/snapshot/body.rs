@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// More names in a bucket are more octets to fetch and to look through; fewer are a larger directory to keep in cache.
-const NAMES_PER_BUCKET: usize = 4;
+const NAMES_PER_BUCKET: usize = 6;
 
 pub(crate) fn bucket_count(stage: &Stage) -> usize {
     stage.groups().count().div_ceil(NAMES_PER_BUCKET).max(1)

@@ -12,6 +12,7 @@ use super::section::{Bucket, Section};
 use crate::{
     codec::{self, ENDPOINT_V4_OCTETS, ENDPOINT_V6_OCTETS},
     id::{OwnerId, PolicyId, Region, ServiceId},
+    prefetch::prefetch,
     record::{Change, Endpoint, EndpointSet, Record, Service, Version},
     wire::{Cursor, put_number, put_text, put_version},
 };
@@ -22,6 +23,8 @@ const PRESENT: u8 = 2;
 
 /// Records start at multiples of this, which leaves the low bits of their offsets free for a host's kind.
 pub(crate) const RECORD_ALIGNMENT: usize = 8;
+/// Lines that most records have their endpoints in.
+const ENDPOINT_LINES: usize = 2;
 /// Of the record's length.
 const LENGTH_OCTETS: usize = 4;
 
@@ -136,6 +139,7 @@ impl<'a> ServiceRecord<'a> {
     /// The live endpoints in the region of that number.
     #[inline]
     pub(crate) fn endpoints(&self, region: u64) -> Option<PackedSet<'a>> {
+        prefetch(self.0, ENDPOINT_LINES);
         let mut from = self.behind_id()?;
         for _ in 0..from.number()? {
             let head = from.number()?;

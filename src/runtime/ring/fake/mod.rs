@@ -142,7 +142,7 @@ impl Fake {
     fn check_request(&self, op: Op, token: Token) {
         let mut others = self.queued.iter().chain(&self.flying);
         assert!(others.all(|flight| flight.token != token), "{token:?} is in flight already");
-        let (Op::Accept { fd }
+        let (Op::Accept { fd, .. }
         | Op::Recv { fd, .. }
         | Op::Send { fd, .. }
         | Op::SendMsg { fd, .. }

@@ -44,7 +44,7 @@ impl Fake {
     /// `None` if the operation has to wait on.
     fn attempt(&mut self, flight: Flight) -> Option<Outcome> {
         match flight.op {
-            Op::Accept { fd } => self.accept(fd),
+            Op::Accept { fd, multishot } => self.accept(fd, multishot),
             Op::Recv { fd, multishot } => self.receive(fd, multishot),
             Op::Send { fd, at, octets } => self.send(fd, &[(at, octets as usize)]),
             Op::SendMsg { fd, message } => {
@@ -84,7 +84,7 @@ impl Fake {
 
     fn concerns(&self, op: Op, on: RawFd) -> bool {
         match op {
-            Op::Accept { fd }
+            Op::Accept { fd, .. }
             | Op::Recv { fd, .. }
             | Op::Send { fd, .. }
             | Op::SendMsg { fd, .. }
@@ -94,7 +94,7 @@ impl Fake {
         }
     }
 
-    fn accept(&mut self, listener: RawFd) -> Option<Outcome> {
+    fn accept(&mut self, listener: RawFd, multishot: bool) -> Option<Outcome> {
         let listener = self.socket_of(listener);
         if self.sockets[listener].backlog == 0 {
             return None;
@@ -109,7 +109,7 @@ impl Fake {
         self.sockets[listener].backlog -= 1;
         let (descriptor, accepted) = self.new_socket();
         self.sockets[accepted].connected = true;
-        let more = !self.chance(self.mood.stop);
+        let more = multishot && !self.chance(self.mood.stop);
         Some(Outcome { result: descriptor.into_raw_fd(), more, buffer: None, delivers: None })
     }
 

@@ -102,8 +102,11 @@ impl StreamOwner {
 
 impl World {
     pub(super) fn new(seed: u64, mood: Mood) -> World {
+        let mut driver = Driver::new(Fake::new(seed, mood), 0, OPEN_MAX);
+        // Multishot while few are open, one at a time after that.
+        driver.accept_burst = OPEN_MAX / 2;
         World {
-            driver: Driver::new(Fake::new(seed, mood), 0, OPEN_MAX),
+            driver,
             listeners: Vec::new(),
             streams: Vec::new(),
             lines: Vec::new(),

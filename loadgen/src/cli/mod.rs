@@ -1,18 +1,19 @@
 //! The command line, parsed whole before anything opens.
 
-use std::net::SocketAddr;
+mod value;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use ringway::runtime::IdlePolicy;
+use clap::{Args, Parser, Subcommand};
 
+pub use self::value::{Draw, HostField, HostSource, Idle, ListenOn, Target};
+use self::value::{answer_fields, body_octets, connections, path, rate, rounds, seconds};
 use crate::limits;
 
-const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the input is wrong (a file, or a target that never answers), 2 wrong usage, \
-                          3 the machine lacks something (it says what).";
+const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the input is wrong (a file, or a target that never answers), \
+                          2 wrong usage, 3 the machine lacks something (it says what).";
 
 /// Load generator and origin for HTTP/1.1.
 #[derive(Debug, PartialEq, Parser)]
@@ -28,8 +29,8 @@ pub enum Command {
     Run(RunOptions),
     /// Open connections, send one request on each, and hold them idle
     Idle(IdleOptions),
-    /// Answer every request: `/size/N` with N octets, `/chunked/N`, `/close/N`, `/status/N`, `/delay/MS`, `/digest`
-    /// with the SHA-256 of what was sent, anything else with a fixed answer
+    /// Answer every request: `/size/N` with N octets, `/chunked/N`, `/close/N`, `/status/N`, `/delay/MS`,
+    /// `/digest` with the SHA-256 of what was sent, anything else with a fixed answer
     Origin(OriginOptions),
     /// Print the SHA-256 of the body that the origin's `/size/N` answers
     Digest(DigestOptions),
@@ -50,8 +51,8 @@ pub struct RunOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::REQUESTS_MAX),
           conflicts_with_all = ["duration", "warmup"])]
     pub requests: Option<u64>,
-    /// Open loop: so many requests a second, whether or not answers come; latency counts from when a request was meant
-    /// to start. Without it, each connection sends its next request when it has its answer
+    /// Open loop: so many requests a second, whether or not answers come; latency counts from when a request
+    /// was meant to start. Without it, each connection sends its next request when it has its answer
     #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
     pub rate: Option<f64>,
     /// Space arrivals of the open loop like those of independent clients, not evenly
@@ -60,7 +61,8 @@ pub struct RunOptions {
     /// Seconds of each turn before figures are kept
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub warmup: Duration,
-    /// Host names to draw from: a file with one a line, or `dataset:COUNT` for the first of the standard data set
+    /// Host names to draw from: a file with one a line, or `dataset:COUNT` for the first of the standard data
+    /// set
     #[arg(long, value_name = "FILE|dataset:COUNT", conflicts_with = "host")]
     pub hosts: Option<HostSource>,
     /// The host name to ask for; the target's own when neither is given
@@ -151,155 +153,6 @@ pub struct CoreChoice {
     /// What to do while nothing is to be done: park sleeps, spin polls, adaptive polls while it pays
     #[arg(long, default_value = "park")]
     pub idle: Idle,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub enum Idle {
-    Park,
-    Spin,
-    Adaptive,
-}
-
-impl From<Idle> for IdlePolicy {
-    fn from(idle: Idle) -> Self {
-        match idle {
-            Idle::Park => Self::Park,
-            Idle::Spin => Self::Spin,
-            Idle::Adaptive => Self::Adaptive,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-pub enum Draw {
-    Uniform,
-    Zipf,
-}
-
-/// A target as typed; its address is looked up later.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Target {
-    pub name: String,
-    /// `HOST:PORT`
-    pub authority: String,
-}
-
-impl FromStr for Target {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (name, authority) = text.split_once('=').unwrap_or((text, text));
-        let (host, port) = authority.rsplit_once(':').ok_or("write HOST:PORT, as in 127.0.0.1:8080")?;
-        if name.is_empty() || host.is_empty() {
-            return Err("write [NAME=]HOST:PORT, as in nginx=127.0.0.1:8080".to_owned());
-        }
-        match port.parse::<u16>() {
-            Ok(1..) => Ok(Self { name: name.to_owned(), authority: authority.to_owned() }),
-            _ => Err(format!("the port {port:?} is not a number from 1 to 65535")),
-        }
-    }
-}
-
-/// Where host names come from.
-#[derive(Clone, Debug, PartialEq)]
-pub enum HostSource {
-    File(PathBuf),
-    /// The first so many ranks of the standard data set.
-    Dataset(u64),
-}
-
-impl FromStr for HostSource {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let Some(count) = text.strip_prefix("dataset:") else { return Ok(Self::File(text.into())) };
-        match count.replace(['_', ','], "").parse() {
-            Ok(count @ 1..=crate::dataset::STANDARD_HOSTS) => Ok(Self::Dataset(count)),
-            _ => Err(format!("after dataset: write a count from 1 to {}", crate::dataset::STANDARD_HOSTS)),
-        }
-    }
-}
-
-/// A value that may stand in a Host field: no white space or control octets, at most 253 octets and a port.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostField(pub String);
-
-impl FromStr for HostField {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let fits = (1..=ringway::limits::HOST_OCTETS_MAX + ":65535".len()).contains(&text.len());
-        if fits && text.bytes().all(|octet| octet.is_ascii_graphic()) {
-            return Ok(Self(text.to_owned()));
-        }
-        Err("a host name has 1 to 253 visible ASCII characters".to_owned())
-    }
-}
-
-/// What `--listen` takes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ListenOn {
-    Address(SocketAddr),
-    /// All origins of the standard data set.
-    Dataset,
-}
-
-impl FromStr for ListenOn {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "dataset" {
-            return Ok(Self::Dataset);
-        }
-        let hint = "write IP:PORT, as in 127.0.0.1:9000 or [::1]:9000, or dataset";
-        text.parse().map(Self::Address).map_err(|_| hint.to_owned())
-    }
-}
-
-fn connections(text: &str) -> Result<usize, String> {
-    within(text, 1, limits::CONNECTIONS_MAX)
-}
-
-fn rounds(text: &str) -> Result<NonZeroU32, String> {
-    let rounds = within(text, 1, limits::ROUNDS_MAX)?;
-    NonZeroU32::new(rounds).ok_or_else(|| "at least 1".to_owned())
-}
-
-fn body_octets(text: &str) -> Result<usize, String> {
-    within(text, 0, limits::FIXED_BODY_OCTETS_MAX)
-}
-
-fn answer_fields(text: &str) -> Result<usize, String> {
-    within(text, 2, limits::ANSWER_FIELDS_MAX)
-}
-
-fn within<N: FromStr + PartialOrd + std::fmt::Display>(text: &str, least: N, most: N) -> Result<N, String> {
-    match text.parse::<N>() {
-        Ok(number) if number >= least && number <= most => Ok(number),
-        _ => Err(format!("write a whole number from {least} to {most}")),
-    }
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=limits::SECONDS_MAX).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(format!("write seconds from 0 to {}, as in 10 or 0.5", limits::SECONDS_MAX)),
-    }
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate > 0.0 && rate <= limits::RATE_MAX => Ok(rate),
-        _ => Err(format!("write requests a second, above 0, at most {}", limits::RATE_MAX)),
-    }
-}
-
-fn path(text: &str) -> Result<String, String> {
-    let fits = text.len() <= limits::PATH_OCTETS_MAX && text.bytes().all(|octet| octet.is_ascii_graphic());
-    if fits && text.starts_with('/') {
-        return Ok(text.to_owned());
-    }
-    Err("a path starts with / and has visible ASCII characters only; others are written as %XX".to_owned())
 }
 
 #[cfg(test)]

@@ -1,0 +1,54 @@
+//! ringway itself: a service for each host name, or the standard data set's snapshot.
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Idle, LOG_PERCENT, Peer, Prepared, fill};
+use crate::failure::Failure;
+use crate::scene::{REGION, Scene, free_address};
+
+const TEMPLATE: &str = include_str!("../../peers/ringway.yaml");
+
+pub(super) fn prepare(program: &Path, idle: Idle, scene: &Scene) -> Result<Prepared, Failure> {
+    let (address, admin) = (free_address()?, free_address()?);
+    let snapshot = match &scene.data_set {
+        Some(data_set) => format!("  snapshot: {}", data_set.snapshot().display()),
+        None => String::new(),
+    };
+    let services = if scene.data_set.is_some() { String::new() } else { services(scene) };
+    let idle = match idle {
+        Idle::Park => "park",
+        Idle::Adaptive => "adaptive",
+    };
+    let text = fill(
+        TEMPLATE,
+        &[
+            ("REGION", REGION),
+            ("DIR", &scene.dir().display().to_string()),
+            ("CORE", &scene.proxy_core.to_string()),
+            ("IDLE", idle),
+            ("LISTEN", &address.to_string()),
+            ("ADMIN", &admin.to_string()),
+            ("LOG_SHARE", &(f64::from(LOG_PERCENT) / 100.0).to_string()),
+            ("SNAPSHOT", &snapshot),
+            ("SERVICES", &services),
+        ],
+    );
+    let configuration = scene.write(&format!("ringway-{idle}.yaml"), &text)?;
+    let mut command = Command::new(program);
+    command.args(["run", "--config"]).arg(&configuration);
+    let mending = "build it with `cargo build --release -p ringway` or name it with --ringway PATH";
+    Ok(Prepared { peer: Peer::Ringway, command, address, admin, configuration, mending })
+}
+
+fn services(scene: &Scene) -> String {
+    let groups = scene.groups();
+    let mut text = "services:\n".to_owned();
+    for (host, name) in scene.hosts.iter().enumerate() {
+        let endpoints: Vec<String> =
+            groups[scene.group_of(host)].iter().map(|endpoint| format!("\"{endpoint}\"")).collect();
+        let endpoints = endpoints.join(", ");
+        let _ = writeln!(text, "  - {{ id: svc_{host:06}, hostnames: [{name}], endpoints: [{endpoints}] }}");
+    }
+    text
+}

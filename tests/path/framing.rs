@@ -1,0 +1,146 @@
+//! Message ends that must not be mistaken: surplus octets, interim answers, bodies that belong to nobody.
+
+use crate::support::origin::ok;
+use crate::support::*;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+#[test]
+fn surplus_behind_an_answer_never_reaches_the_next() {
+    let origin = Origin::answering(|head, _| {
+        let mut answer = ok(head.path());
+        answer.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison");
+        answer
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    for n in 0..50 {
+        let got = client.ask(format!("GET /{n} HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+        assert_eq!(got.text(), format!("/{n}"));
+    }
+    assert_eq!(origin.connections(), 50, "a connection with surplus on it is not used again");
+}
+
+/// The surplus comes later, when the connection waits in the pool.
+#[test]
+fn what_comes_on_a_kept_connection_spoils_it() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let told = std::sync::Mutex::new(told);
+    let origin = Origin::start(move |mut visit| {
+        while let Ok((head, _)) = visit.request() {
+            visit.say(ok(head.path()));
+            if visit.number == 0 && told.lock().unwrap().recv().is_ok() {
+                visit.say("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison");
+                visit.wait_for_end();
+            }
+        }
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    assert_eq!(client.ask("GET /0 HTTP/1.1\r\nHost: a.test\r\n\r\n").text(), "/0");
+    router.wait_metric("ringway_upstream_idle", 1);
+    tell.send(()).unwrap();
+    // Found spoiled by the sweep, or when it is wanted.
+    router.wait_metric("ringway_upstream_idle", 0);
+    assert_eq!(client.ask("GET /1 HTTP/1.1\r\nHost: a.test\r\n\r\n").text(), "/1");
+    assert_eq!(origin.connections(), 2);
+}
+
+#[test]
+fn interim_answers_pass_and_do_not_end_the_exchange() {
+    let origin = Origin::answering(|head, _| {
+        let mut answer =
+            b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\n".to_vec();
+        answer.extend(ok(head.path()));
+        answer
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    for _ in 0..2 {
+        let hints = client.ask(GET);
+        assert_eq!((hints.status, hints.head.get("link")), (103, Some("</a>")));
+        assert_eq!(client.response().unwrap().status, 103);
+        assert_eq!(client.response().unwrap().text(), "/");
+    }
+    // HTTP/1.0 does not know them.
+    let got = router.connect().ask("GET / HTTP/1.0\r\nHost: a.test\r\n\r\n");
+    assert_eq!((got.status, got.text()), (200, "/"));
+}
+
+#[test]
+fn an_answer_without_a_body_whatever_its_fields_say() {
+    let origin = Origin::answering(|head, _| match head.path() {
+        "/304" => b"HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n".to_vec(),
+        "/204" => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        "/head" => b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec(),
+        _ => ok("body"),
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    for _ in 0..3 {
+        client.send("HEAD /head HTTP/1.1\r\nHost: a.test\r\n\r\n").unwrap();
+        assert_eq!(client.response_head().unwrap().0, 200);
+        assert_eq!(client.ask("GET /304 HTTP/1.1\r\nHost: a.test\r\n\r\n").status, 304);
+        assert_eq!(client.ask("GET /204 HTTP/1.1\r\nHost: a.test\r\n\r\n").status, 204);
+        assert_eq!(client.ask(GET).text(), "body");
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
+/// An origin may answer before it has read the whole request. The rest of the body must not become a request.
+#[test]
+fn an_early_answer_ends_both_connections() {
+    let origin = Origin::start(|mut visit| {
+        if visit.head().is_ok() {
+            visit.say(ok("enough"));
+            visit.wait_for_end();
+        }
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    let head = "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000000\r\n\r\nbegun";
+    let got = client.ask(head);
+    assert_eq!((got.status, got.text()), (200, "enough"));
+    client.finish_sending();
+    assert_eq!(client.end(), Cut::Closed);
+    wait_until("the origin's connection is closed", || origin.open() == 0);
+    router.wait_quiet();
+}
+
+#[test]
+fn a_malformed_chunk_is_the_clients_fault() {
+    let origin = Origin::saying("fine");
+    let router = Setup::to(&[origin.address]).start();
+    for chunks in ["zz\r\nhello\r\n", "5\r\nhelloX\r\n", "5\nhello\r\n0\r\n\r\n", "ffffffffffffffffff\r\n"] {
+        let mut client = router.connect();
+        let head = "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let got = client.ask(format!("{head}{chunks}"));
+        assert_eq!(got.status, 400, "{chunks:?}");
+        assert_eq!(client.end(), Cut::Closed);
+    }
+    let failures = router.metric_with("ringway_failures_total", "reason=\"body_malformed\"");
+    assert_eq!(failures, 4);
+    wait_until("the origin's connections are closed", || origin.open() == 0);
+}
+
+/// Interim answers without end, to a client that reads none: nothing of the router's may grow with them.
+#[test]
+fn interim_answers_without_end_are_refused() {
+    let origin = Origin::start(|mut visit| {
+        if visit.request().is_ok() {
+            while visit.wire.send("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100)).is_ok() {}
+        }
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    client.send(GET).unwrap();
+    let mut interim = 0;
+    let got = loop {
+        match client.response().unwrap() {
+            hints if hints.status == 103 => interim += 1,
+            last => break last,
+        }
+    };
+    assert_eq!((got.status, interim), (502, 32));
+    wait_until("the origin's connection is closed", || origin.open() == 0);
+}

@@ -1,0 +1,144 @@
+//! The access log, from requests to lines.
+
+use serde_json::Value;
+
+use crate::support::origin::ok;
+use crate::support::*;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+#[test]
+fn a_line_tells_what_happened() {
+    let origin = Origin::answering(|_, _| {
+        pause(std::time::Duration::from_millis(20));
+        ok("hello")
+    });
+    let router = Setup::to(&[origin.address]).set("node.id", "edge-7").start();
+    let request = "POST /a?secret=1 HTTP/1.1\r\nHost: A.test\r\nContent-Length: 3\r\n\r\nabc";
+    let got = router.connect().ask(request);
+    let line = router.logged(got.head.get("x-request-id").unwrap());
+    let says = |name: &str| line[name].as_str().unwrap_or_else(|| panic!("{name}: {line}")).to_owned();
+    assert_eq!(says("log.level"), "info");
+    assert_eq!(says("event.dataset"), "ringway.access");
+    assert_eq!(says("service.version"), env!("CARGO_PKG_VERSION"));
+    assert_eq!((says("http.request.method"), says("url.domain")), ("POST".into(), "a.test".into()));
+    assert_eq!(says("url.path"), "/a");
+    assert!(!line.to_string().contains("secret"), "{line}");
+    assert_eq!((says("client.ip"), says("ringway.service")), ("127.0.0.1".into(), "svc_a".into()));
+    assert_eq!(says("ringway.endpoint"), origin.address.to_string());
+    assert_eq!((&line["http.response.status_code"], &line["ringway.attempts"]), (&200.into(), &1.into()));
+    let figure = |name: &str| line[name].as_u64().unwrap_or_else(|| panic!("{name}: {line}"));
+    assert!(figure("event.duration") >= figure("ringway.origin_duration"));
+    assert!(figure("ringway.origin_duration") >= 15_000_000, "{line}");
+    assert!(figure("http.request.bytes") >= 3 && figure("http.response.bytes") >= 5, "{line}");
+    assert_eq!(line.get("ringway.reason"), None);
+}
+
+#[test]
+fn octets_as_documented() {
+    let origin = Origin::saying("hello");
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    let request = "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc";
+    client.send(request).unwrap();
+    let mut answer = vec![0; 64 << 10];
+    let mut got = 0;
+    // The response as it is on the wire, head included.
+    while !answer[..got].ends_with(b"hello") {
+        got += std::io::Read::read(&mut client.stream, &mut answer[got..]).unwrap();
+    }
+    let line = wait_for("the line is there", wait::PATIENCE, || router.log().pop());
+    assert_eq!(line["http.request.bytes"], request.len());
+    assert_eq!(line["http.response.bytes"], got);
+}
+
+#[test]
+fn every_line_is_json_whatever_clients_send() {
+    let origin = Origin::saying("fine");
+    let router = Setup::to(&[origin.address]).start();
+    let targets = ["/\"quoted\"", "/back\\slash", "/%00%0a", "/{\"a\":1}", "/'</script>", "/\u{e9}\u{1f600}"];
+    let mut sent = 0;
+    for target in targets {
+        let mut client = router.connect();
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n\r\n")).unwrap();
+        let _ = client.response().unwrap();
+        sent += 1;
+    }
+    let long = format!("GET /{} HTTP/1.1\r\nHost: a.test\r\n\r\n", "\"".repeat(8000));
+    let _ = router.connect().ask(long);
+    // `log` refuses what is not JSON.
+    wait_until("all lines are there", || router.log().len() == sent + 1);
+    let text = std::fs::read_to_string(router.folder().join("access.log")).unwrap();
+    assert!(text.is_ascii());
+    assert!(text.lines().all(|line| line.len() <= 2048));
+}
+
+#[test]
+fn failures_always_and_successes_by_their_share() {
+    const REQUESTS: usize = 2000;
+    let origin = Origin::answering(|head, _| match head.path() {
+        "/500" => b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        "/slow" => {
+            pause(std::time::Duration::from_millis(120));
+            ok("slow")
+        }
+        _ => ok("fine"),
+    });
+    let setup = Setup::to(&[origin.address]).set("access_log.success_sample", 0.1);
+    let router = setup.set("access_log.slow", "100ms").set("cores", serde_json::json!([0])).start();
+    let mut client = router.connect();
+    let mut asked =
+        |path: &str, host: &str| client.ask(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    let mut always = Vec::new();
+    for n in 0..REQUESTS {
+        asked("/", "a.test");
+        if n % 100 == 0 {
+            for (path, host) in [("/500", "a.test"), ("/slow", "a.test"), ("/", "b.test")] {
+                always.push(asked(path, host).head.get("x-request-id").unwrap().to_owned());
+            }
+        }
+    }
+    let last = always.last().unwrap().clone();
+    router.logged(&last);
+    let lines = router.log();
+    let logged = |id: &String| lines.iter().any(|line| line["http.request.id"] == **id);
+    assert!(always.iter().all(logged), "a failure or a slow request is not in the log");
+    let is_plain = |line: &&Value| line["url.path"] == "/" && line["http.response.status_code"] == 200;
+    // Slow ones among them are noise of a busy machine.
+    let sampled =
+        lines.iter().filter(is_plain).filter(|l| l["event.duration"].as_u64() < Some(100_000_000)).count();
+    // Five standard deviations (13.4 each) about 200.
+    assert!((133..=267).contains(&sampled), "{sampled} of {REQUESTS} at a share of 0.1");
+}
+
+#[test]
+fn a_full_disk_stops_no_request() {
+    let origin = Origin::saying("fine");
+    let router = Setup::to(&[origin.address]).set("access_log.path", "/dev/full").start();
+    let mut client = router.connect();
+    for _ in 0..1000 {
+        assert_eq!(client.ask(GET).status, 200);
+    }
+    wait_until("the failure is counted", || router.metric("ringway_log_write_failures_total") > 0);
+    assert_eq!(client.ask(GET).status, 200);
+    assert_eq!(router.admin("/readyz").status, 200);
+}
+
+#[test]
+fn a_renamed_log_is_begun_anew() {
+    let origin = Origin::saying("fine");
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    client.ask(GET);
+    wait_until("the line is there", || router.log().len() == 1);
+    let (log, old) = (router.folder().join("access.log"), router.folder().join("access.log.1"));
+    std::fs::rename(&log, &old).unwrap();
+    wait_until("a new file is begun", || {
+        client.ask(GET);
+        log.exists()
+    });
+    wait_until("it is written to", || {
+        client.ask(GET);
+        !router.log().is_empty()
+    });
+}

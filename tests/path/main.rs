@@ -1,0 +1,23 @@
+//! The router as a process between real peers: a request's path from a client's socket to an origin's and back.
+
+#![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+#![allow(unreachable_pub)] // `support` says `pub` as a library would; a test binary has no outside
+#![allow(clippy::print_stdout)] // figures, and what a part said before its test failed
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod clients_gone;
+mod forward;
+mod framing;
+mod heads;
+mod large;
+mod log;
+mod machine;
+mod many;
+mod origin_faults;
+mod panics;
+mod process;
+mod rewriting;
+mod slow;
+mod state;

@@ -1,0 +1,144 @@
+//! A route table from a snapshot, with services of the configuration on top.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use crate::support::origin::ok;
+use crate::support::*;
+
+const HOSTS: usize = 10_000;
+const SERVICES: usize = 2_000;
+
+/// Changes for 10,000 hosts of 2,000 services over `origins`, in no particular order, and a few to be outdone.
+fn changes(origins: &[Origin]) -> String {
+    let mut lines = String::new();
+    for host in (0..HOSTS).rev() {
+        let service = host % SERVICES;
+        let class = if host % 3 == 0 { "custom" } else { "platform" };
+        let change = json!({
+            "kind": "domain_map", "hostname": host_name(host), "service": format!("svc_{service}"),
+            "version": [1, 2], "class": class,
+        });
+        writeln!(lines, "{change}").unwrap();
+    }
+    for service in 0..SERVICES {
+        let port = origins[service % origins.len()].address.port();
+        let change = json!({
+            "kind": "endpoint_set", "service": format!("svc_{service}"), "region": "local", "version": [1, 1],
+            "endpoints": [{ "ip": "127.0.0.1", "port": port, "state": "healthy" }],
+        });
+        writeln!(lines, "{change}").unwrap();
+    }
+    // Older than what is above, and later in the file.
+    let stale = json!({
+        "kind": "domain_map", "hostname": host_name(1), "service": "svc_9", "version": [1, 1], "class": "custom",
+    });
+    writeln!(lines, "{stale}").unwrap();
+    let gone =
+        json!({ "kind": "tombstone", "hostname": "gone.test", "version": [1, 1], "reason": "transfer" });
+    writeln!(lines, "{gone}").unwrap();
+    lines
+}
+
+fn host_name(host: usize) -> String {
+    format!("h{host}.n{}.test", host % 97)
+}
+
+#[track_caller]
+fn ringway(arguments: &[&str]) -> (i32, String) {
+    let mut line = vec![env!("CARGO_BIN_EXE_ringway"), "state"];
+    line.extend(arguments);
+    let output = part::run(&line, "cargo");
+    let said = [output.stdout, output.stderr].map(|octets| String::from_utf8_lossy(&octets).into_owned());
+    (output.status.code().unwrap_or(-1), said.concat())
+}
+
+#[test]
+fn a_snapshot_is_built_verified_and_served() {
+    let origins: Vec<Origin> = (0..4)
+        .map(|number| Origin::answering(move |head, _| ok(format!("{number} {}", head.get("host").unwrap()))))
+        .collect();
+    let extra = Origin::saying("extra");
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
+    std::fs::write(&deltas, changes(&origins)).unwrap();
+
+    let (code, said) = ringway(&["build", "--from", &deltas, "--out", &snapshot]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(ringway(&["verify", &snapshot]).0, 0);
+    let (code, said) = ringway(&["inspect", &snapshot]);
+    assert!(code == 0 && said.contains("10001"), "{said}");
+    let (code, said) = ringway(&["inspect", &snapshot, "--host", &host_name(4321)]);
+    assert_eq!(code, 0, "{said}");
+    let port = origins[321 % 4].address.port().to_string();
+    assert!(said.contains("\"svc_321\"") && said.contains(&port), "{said}");
+    assert_eq!(ringway(&["inspect", &snapshot, "--host", "nobody.test"]).0, 1);
+
+    let setup = Setup::new().set("state.snapshot", snapshot.clone());
+    // A service of its own, and one of the snapshot's hosts taken over.
+    let taken = host_name(77);
+    let router = setup.service("svc_extra", &["extra.test", &taken], &[extra.address]).start();
+    let mut client = router.connect();
+    let mut ask = |host: &str| client.ask(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+    for host in (0..HOSTS).step_by(13).filter(|host| *host != 77) {
+        let got = ask(&host_name(host));
+        assert_eq!(got.text(), format!("{} {}", host % SERVICES % 4, host_name(host)));
+    }
+    assert_eq!(ask(&host_name(1)).text(), format!("1 {}", host_name(1)), "an older change won");
+    assert_eq!((ask("extra.test").text(), ask(&taken).text()), ("extra", "extra"));
+    assert_eq!((ask("gone.test").status, ask("h10001.n10.test").status), (404, 404));
+    assert_eq!(router.metric_with("ringway_failures_total", "reason=\"tombstoned\""), 1);
+    assert_eq!(router.metric("ringway_table_base_hosts"), HOSTS as u64 + 1, "the tombstone is one");
+}
+
+#[test]
+fn one_bad_line_makes_no_snapshot() {
+    let origins = [Origin::saying("fine")];
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
+    let good = changes(&origins);
+    let bad = [
+        "{",
+        "[]",
+        r#"{"kind":"domain_map","hostname":"a b","service":"svc_1","version":[1,1],"class":"custom"}"#,
+        r#"{"kind":"domain_map","hostname":"a.test","service":"svc_1","version":[1,-1],"class":"custom"}"#,
+        r#"{"kind":"endpoint_set","service":"svc_1","region":"local","version":1,"endpoints":[{"ip":"x"}]}"#,
+    ];
+    for line in bad {
+        std::fs::write(&deltas, format!("{good}{line}\n")).unwrap();
+        let (code, said) = ringway(&["build", "--from", &deltas, "--out", &snapshot]);
+        let place = format!("{deltas}:{}: ", good.lines().count() + 1);
+        assert!(code == 1 && said.contains(&place), "{line}: {code}: {said}");
+        assert!(!std::path::Path::new(&snapshot).exists());
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_found_out_wherever_it_is_damaged() {
+    let origins = [Origin::saying("fine")];
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
+    std::fs::write(&deltas, changes(&origins)).unwrap();
+    assert_eq!(ringway(&["build", "--from", &deltas, "--out", &snapshot]).0, 0);
+    let whole = std::fs::read(&snapshot).unwrap();
+    for n in 0..12 {
+        let mut damaged = whole.clone();
+        let at = (whole.len() - 1) * n / 11;
+        damaged[at] ^= 0x10;
+        std::fs::write(&snapshot, &damaged).unwrap();
+        let (code, said) = ringway(&["verify", &snapshot]);
+        assert!(code == 1 && said.contains("base.snap"), "octet {at} of {}: {code}: {said}", whole.len());
+        if n % 4 == 0 {
+            let mut router = Setup::new().set("state.snapshot", snapshot.clone()).launch();
+            assert_eq!(router.part.wait_exit(wait::PATIENCE).code(), Some(1), "octet {at}");
+        }
+    }
+    for length in [0, 1, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&snapshot, &whole[..length]).unwrap();
+        assert_eq!(ringway(&["verify", &snapshot]).0, 1, "{length} octets of {}", whole.len());
+    }
+}

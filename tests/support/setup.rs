@@ -1,0 +1,100 @@
+//! A router's configuration, and its start.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::{Map, Value, json};
+
+use super::part::Part;
+use super::ports::free_address;
+use super::router::Router;
+
+/// Put together step by step, then [`start`](Self::start)ed. JSON is YAML too, so the file is written as JSON.
+pub struct Setup {
+    pub address: SocketAddr,
+    pub admin: SocketAddr,
+    pub dir: tempfile::TempDir,
+    config: Value,
+    under: Vec<String>,
+}
+
+impl Setup {
+    /// One listener, all requests logged to a file, cores that park: tests share their machine.
+    pub fn new() -> Setup {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let (address, admin) = (free_address(), free_address());
+        let config = json!({
+            "idle": "park",
+            "listeners": [{ "address": address.to_string(), "protocol": "http" }],
+            "admin": { "address": admin.to_string() },
+            "access_log": { "path": dir.path().join("access.log"), "success_sample": 1 },
+            "services": [],
+        });
+        Setup { address, admin, dir, config, under: Vec::new() }
+    }
+
+    pub fn service(mut self, id: &str, hosts: &[&str], endpoints: &[SocketAddr]) -> Setup {
+        let endpoints: Vec<String> = endpoints.iter().map(SocketAddr::to_string).collect();
+        let service = json!({ "id": id, "hostnames": hosts, "endpoints": endpoints });
+        self.config["services"].as_array_mut().expect("the list made above").push(service);
+        self
+    }
+
+    /// One service, `a.test`, with these endpoints.
+    pub fn to(endpoints: &[SocketAddr]) -> Setup {
+        Setup::new().service("svc_a", &["a.test"], endpoints)
+    }
+
+    /// Sets a field by its path, as in `timeouts.idle`.
+    pub fn set(mut self, path: &str, value: impl Into<Value>) -> Setup {
+        let mut at = &mut self.config;
+        for name in path.split('.') {
+            if at.is_null() {
+                *at = Value::Object(Map::new());
+            }
+            at = &mut at[name];
+        }
+        *at = value.into();
+        self
+    }
+
+    /// Sets a field of the listener.
+    pub fn listener(mut self, name: &str, value: impl Into<Value>) -> Setup {
+        self.config["listeners"][0][name] = value.into();
+        self
+    }
+
+    /// Starts the router by means of `command`, as in `["prlimit", "--nofile=600"]`.
+    pub fn under<const N: usize>(mut self, command: [&str; N]) -> Setup {
+        self.under = command.map(str::to_owned).to_vec();
+        self
+    }
+
+    /// Writes the configuration and tells where.
+    pub fn write(&self) -> PathBuf {
+        let file = self.dir.path().join("edge.yaml");
+        std::fs::write(&file, format!("{:#}\n", self.config)).expect("a file");
+        file
+    }
+
+    /// Starts the router without waiting for it.
+    pub fn launch(self) -> Router {
+        let config = self.write().display().to_string();
+        let mut line = self.under.clone();
+        line.extend([env!("CARGO_BIN_EXE_ringway"), "run", "--config", &config].map(str::to_owned));
+        let part = Part::start(&line, "util-linux", self.dir.path(), Stdio::null());
+        Router { address: self.address, admin: self.admin, part, setup: self }
+    }
+
+    /// Starts the router and waits until it is ready.
+    ///
+    /// # Panics
+    /// It is not ready in time.
+    #[track_caller]
+    pub fn start(self) -> Router {
+        let mut router = self.launch();
+        router.wait_ready();
+        router
+    }
+}
