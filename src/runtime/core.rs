@@ -92,24 +92,24 @@ impl Core {
     /// # Errors
     /// No descriptor left, or the address family is not supported.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<Stream> {
-        let slot = self.0.driver.borrow_mut().connect(peer)?;
+        let slot = self.driver(|d| d.connect(peer))?;
         Ok(Stream::new(self.clone(), slot))
     }
 
     /// Starts accepting on a socket made by [`super::listener::bind`].
     pub fn listen(&self, socket: std::os::fd::OwnedFd) -> Listener {
-        let slot = self.0.driver.borrow_mut().listen(socket);
+        let slot = self.driver(|d| d.listen(socket));
         Listener::new(self.clone(), slot)
     }
 
     /// An empty, reused buffer for a head or a small message; sending it gives it back.
     pub fn head_buffer(&self) -> Vec<u8> {
-        self.0.driver.borrow_mut().head_buffer()
+        self.driver(Driver::head_buffer)
     }
 
     /// Gives back a head buffer that was not sent.
     pub fn keep_head_buffer(&self, buffer: Vec<u8>) {
-        self.0.driver.borrow_mut().keep_head_buffer(buffer);
+        self.driver(|d| d.keep_head_buffer(buffer));
     }
 
     /// Lets the other tasks run, and the ring turn, before going on.
@@ -155,7 +155,7 @@ impl Core {
 
     /// Ready when the core's doorbell rang. One task may wait at a time.
     pub(super) async fn doorbell(&self) {
-        poll_fn(|cx| self.0.driver.borrow_mut().poll_doorbell(cx.waker())).await;
+        poll_fn(|cx| self.driver(|d| d.poll_doorbell(cx.waker()))).await;
         self.0.doorbell.answered();
     }
 

@@ -13,6 +13,8 @@ mod mailbox;
 mod ring;
 mod signals;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use core::Core;
 pub use executor::{CoreOptions, CoreThread, start};

@@ -67,7 +67,7 @@ impl Stream {
         poll_fn(|cx| self.core.driver(|d| d.poll_idle(self.slot, cx.waker()))).await
     }
 
-    /// Octets queued and not yet taken by the kernel.
+    /// Octets of memory that are queued and not yet taken by the kernel; a chunk counts as the whole buffer that it keeps.
     pub fn queued_octets(&self) -> usize {
         self.core.driver(|d| d.queued_octets(self.slot))
     }
@@ -105,7 +105,7 @@ impl Stream {
         self.core.driver(|d| d.send(self.slot, Piece::Lent { buffer, at, from, to }));
     }
 
-    /// Waits until at most `left` octets are queued.
+    /// Waits until at most `left` octets are queued, counted as [`queued_octets`](Self::queued_octets) does.
     ///
     /// # Errors
     /// The stream broke, and what was queued is lost; or the deadline passed.

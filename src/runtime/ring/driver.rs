@@ -247,6 +247,7 @@ impl<K: Kernel> Driver<K> {
         }
     }
 
+    /// Memory that waits for the kernel to take what is in it.
     pub(crate) fn queued_octets(&self, slot: u32) -> usize {
         self.slots[slot as usize].queued_octets()
     }

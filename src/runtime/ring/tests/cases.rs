@@ -24,6 +24,12 @@ fn turn(driver: &mut Driver<Fake>) -> usize {
     driver.turn(Wait::No).unwrap()
 }
 
+fn turns(driver: &mut Driver<Fake>, count: usize) {
+    for _ in 0..count {
+        turn(driver);
+    }
+}
+
 /// Reads one buffer's fill.
 fn read(driver: &mut Driver<Fake>, slot: u32) -> Option<(u16, u16)> {
     match driver.poll_recv(slot, Waker::noop()) {
@@ -51,7 +57,7 @@ fn a_completion_from_an_earlier_life_touches_nothing() {
     let (first, _) = stream(&mut driver);
     let old = driver.slots[first as usize].generation;
     driver.release(first, End::Finish);
-    (0..5).for_each(|_| drop(turn(&mut driver)));
+    turns(&mut driver, 5);
     assert!(is_free(&driver, first));
 
     let (second, socket) = stream(&mut driver);
@@ -114,7 +120,7 @@ fn stalled_readers_leave_buffers_for_others() {
         let (_, socket) = stream(&mut driver);
         driver.kernel.sockets[socket].supply = 1 << 20;
     }
-    (0..200).for_each(|_| drop(turn(&mut driver)));
+    turns(&mut driver, 200);
     assert!(driver.buffers.available(), "stalled connections hold all buffers");
     let (slot, socket) = stream(&mut driver);
     driver.kernel.sockets[socket].supply = 100_000;
@@ -145,7 +151,7 @@ fn closing_takes_one_cancel_and_one_close() {
     turn(&mut driver);
     let before = driver.kernel.operations;
     driver.release(slot, End::Finish);
-    (0..5).for_each(|_| drop(turn(&mut driver)));
+    turns(&mut driver, 5);
     assert!(is_free(&driver, slot));
     assert_eq!(driver.kernel.operations - before, 2);
 }
@@ -158,7 +164,7 @@ fn a_cancel_that_misses_is_tried_again() {
     driver.kernel.mood.miss = 100;
     driver.release(slot, End::Finish);
     for _ in 0..3 {
-        (0..20).for_each(|_| drop(turn(&mut driver)));
+        turns(&mut driver, 20);
         let tick = driver.tick + limits::CLOSE_RETRY_TICKS;
         driver.advance(tick);
     }
@@ -166,7 +172,7 @@ fn a_cancel_that_misses_is_tried_again() {
     assert!(tried <= 6, "{tried} operations: cancels follow one another without pause");
     assert!(!is_free(&driver, slot));
     driver.kernel.mood.miss = 0;
-    (0..5).for_each(|_| drop(turn(&mut driver)));
+    turns(&mut driver, 5);
     assert!(is_free(&driver, slot), "{:?}", driver.kernel.left_flying());
 }
 
@@ -177,7 +183,7 @@ fn out_of_descriptors_accepting_pauses_and_goes_on() {
     let listener = driver.listen(descriptor);
     driver.kernel.sockets[socket].backlog = 3;
     driver.kernel.out_of_descriptors = true;
-    (0..50).for_each(|_| drop(turn(&mut driver)));
+    turns(&mut driver, 50);
     assert_eq!((driver.stats().accept_pauses, driver.stats().accepted), (1, 0));
     let next = driver.tick + limits::ACCEPT_PAUSE_TICKS;
     driver.advance(next - 1);
