@@ -1,5 +1,5 @@
-//! The command line: `compare`, `micro`, `ratchet`. Exit codes: 0 measured, 1 a gate or ratchet was missed, 2 usage,
-//! 3 the measurement could not be made.
+//! The command line: `compare`, `micro`, `ratchet`. Exit codes: 0 measured, 1 a gate or ratchet was missed, 2
+//! usage, 3 the measurement could not be made.
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::machine::{Machine, versions};
 use crate::peers::{Peer, Programs};
 use crate::report::{self, Run};
 use crate::rounds::Plan;
-use crate::scene::Scene;
+use crate::scene::{ORIGIN_PORT, Scene};
 use crate::{interrupt, micro, owned, ratchet};
 
 const MISSED: u8 = 1;
@@ -60,12 +60,16 @@ struct Bed {
     /// The CPU that origin, generator and this program share
     #[arg(long, value_name = "CPU", default_value_t = 1)]
     load_core: usize,
-    /// Load the first HOSTS of the standard data set (all of it: 4000000) instead of 1,000 names in the configuration
+    /// Load the first HOSTS of the standard data set (all of it: 4000000) instead of 1,000 names in the
+    /// configuration
     #[arg(long, value_name = "HOSTS")]
     dataset: Option<u64>,
     /// Its snapshot [default: built in the output folder, or kept there from an earlier run]
     #[arg(long, value_name = "FILE", requires = "dataset")]
     snapshot: Option<PathBuf>,
+    /// First of the origin's 8 ports; the data set's are fixed
+    #[arg(long, value_name = "PORT", default_value_t = ORIGIN_PORT, conflicts_with = "dataset")]
+    origin_port: u16,
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "bench/out")]
     out: PathBuf,
@@ -91,7 +95,8 @@ struct CompareArgs {
     /// Connections of the memory scenario
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     idle_connections: usize,
-    /// Fail unless the upper end of FIGURE's interval is at most RATIO × PEER's (without PEER: at most RATIO itself)
+    /// Fail unless the upper end of FIGURE's interval is at most RATIO × PEER's (without PEER: at most RATIO
+    /// itself)
     #[arg(long, value_name = "FIGURE[/PEER]=RATIO", value_parser = Gate::parse)]
     gate: Vec<Gate>,
 }
@@ -205,7 +210,7 @@ impl Bed {
             .map(|hosts| DataSet::prepare(hosts, self.snapshot.as_deref(), &self.out))
             .transpose()?;
         let program = self.loadgen.clone().unwrap_or_else(|| beside_this("ringway-loadgen"));
-        Scene::set(Generator { program, core: self.load_core }, self.proxy_core, data_set)
+        Scene::set(Generator { program, core: self.load_core }, self.proxy_core, data_set, self.origin_port)
     }
 
     fn programs(&self) -> Programs {
@@ -227,7 +232,8 @@ impl Bed {
             None => format!("{} host names in the configurations", crate::limits::INLINE_HOSTS),
         };
         format!(
-            "proxy alone on CPU {}, origin and generator on CPU {}; 64 origin addresses; {names}; turns of {seconds} s; \
+            "proxy alone on CPU {}, origin and generator on CPU {}; 64 origin addresses; {names}; \
+             turns of {seconds} s; \
              access log at {} %, metrics on",
             self.proxy_core,
             self.load_core,

@@ -1,4 +1,5 @@
-//! The harness's own client: one kept-alive connection, one request after the other. For counting, not for load.
+//! The harness's own client: one kept-alive connection, one request after the other. For counting, not for
+//! load.
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The standard data set, or its first part: the names the generator asks for and the snapshot the router starts from.
+//! The standard data set, or its first part: the names the generator asks for and the snapshot the router
+//! starts from.
 use std::path::{Path, PathBuf};
 
 use ringway_loadgen::dataset::{Dataset, standard_origins};
@@ -18,8 +19,8 @@ pub struct DataSet {
 }
 
 impl DataSet {
-    /// `hosts` names (at least one service's) and the snapshot at `given`; without one it is built in `out`, or found
-    /// there from an earlier run.
+    /// `hosts` names (at least one service's) and the snapshot at `given`; without one it is built in `out`,
+    /// or found there from an earlier run.
     pub fn prepare(hosts: u64, given: Option<&Path>, out: &Path) -> Result<Self, Failure> {
         let hosts = hosts.max(HOSTS_PER_SERVICE);
         let names = Dataset::new(hosts, hosts / HOSTS_PER_SERVICE, local(), standard_origins());

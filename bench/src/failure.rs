@@ -17,9 +17,7 @@ pub enum Failure {
     Ended { name: String, status: String, output: String },
     #[error("{name} did not end within {seconds} s")]
     NeverEnded { name: String, seconds: u64 },
-    #[error(
-        "{address} is in use; the comparison needs 127.0.1.1–127.0.1.8, ports 9001–9008: stop what listens there"
-    )]
+    #[error("the origin's {address} is in use ({source}): stop what listens there, or see --origin-port")]
     InUse { address: SocketAddr, source: io::Error },
     #[error("{path}: {source}")]
     File { path: PathBuf, source: io::Error },
@@ -37,9 +35,7 @@ pub enum Failure {
     Request { name: String, number: u64, source: io::Error },
     #[error("callgrind's output has no total: {path}")]
     Callgrind { path: PathBuf },
-    #[error(
-        "this process may open {have} files but the scenario holds {need} connections; run `ulimit -n {need}` first"
-    )]
+    #[error("open files are limited to {have}, but {need} are needed: run `ulimit -n {need}` first")]
     Descriptors { have: u64, need: u64 },
     #[error("the data set's snapshot {path}: {what}")]
     Snapshot { path: PathBuf, what: String },

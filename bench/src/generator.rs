@@ -26,7 +26,8 @@ pub struct Generator {
 pub struct Load {
     pub connections: u32,
     pub seconds: u64,
-    /// Seconds before those, whose latencies are not kept. None where CPU time is measured: it cannot be kept apart.
+    /// Seconds before those, whose latencies are not kept. None where CPU time is measured: it cannot be kept
+    /// apart.
     pub warm_up: u64,
     /// Requests a second in an open loop, latency counted from the intended start; `None`: closed loop.
     pub rate: Option<u64>,
@@ -67,8 +68,8 @@ impl Generator {
         Owned::spawn("origin", command, self.core, dir, MENDING)
     }
 
-    /// Loads `target` for one turn, host names drawn from `hosts` (`FILE` or `dataset:COUNT`). Any failed request is a
-    /// failure of the turn.
+    /// Loads `target` for one turn, host names drawn from `hosts` (`FILE` or `dataset:COUNT`). Any failed
+    /// request is a failure of the turn.
     pub fn run(
         &self,
         name: &str,

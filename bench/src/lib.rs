@@ -1,8 +1,9 @@
-//! ringway measured: beside other proxies in one run (`compare`), part by part (`micro`), and against its own accepted
-//! counts (`ratchet`). Absolute times mean nothing on shared machines, so figures are ratios of peers that took turns.
+//! ringway measured: beside other proxies in one run (`compare`), part by part (`micro`), and against its own
+//! accepted counts (`ratchet`). Absolute times mean nothing on shared machines, so figures are ratios of
+//! peers that took turns.
 //!
 //! ```text
-//! cli ──▶ compare ──▶ peers (configured alike, pinned) ──▶ rounds (turns A B A B, steal watched) ──▶ stats ──▶ report
+//! cli ──▶ compare ──▶ peers (configured alike) ──▶ rounds (turns A B A B) ──▶ stats ──▶ report
 //!    ├──▶ micro      closures timed: head parse, look-up, apply, pick
 //!    └──▶ ratchet    io_uring_enter calls and callgrind instructions per request
 //! ```

@@ -30,5 +30,5 @@ pub const INLINE_HOSTS: usize = 1_000;
 pub const SPARE_DESCRIPTORS: u64 = 200;
 /// Share of nginx's saturation offered to all at equal load.
 pub const EQUAL_LOAD_OF_NGINX: f64 = 0.60;
-/// No peer is offered more than this share of what it can carry, or its queue would be measured instead.
-pub const EQUAL_LOAD_OF_SLOWEST: f64 = 0.80;
+/// No peer is offered more than this share of what it can carry.
+pub const EQUAL_LOAD_OF_CARRIED: f64 = 0.80;

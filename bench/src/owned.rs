@@ -1,5 +1,5 @@
-//! Child processes that cannot outlive the harness: a guard stops each by its own pid, and the kernel does so when the
-//! harness is killed outright.
+//! Child processes that cannot outlive the harness: a guard stops each by its own pid, and the kernel does so
+//! when the harness is killed outright.
 #![allow(unsafe_code)] // `pre_exec`, and prctl and sched_setaffinity within it
 
 use std::fs::File;
@@ -22,8 +22,8 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// Starts `command` bound to CPU `core`, both outputs going to `dir/NAME.out`. `mending` completes the sentence
-    /// "it does not start; …".
+    /// Starts `command` bound to CPU `core`, both outputs going to `dir/NAME.out`. `mending` completes the
+    /// sentence "it does not start; …".
     pub fn spawn(
         name: &str,
         mut command: Command,
@@ -36,8 +36,8 @@ impl Owned {
         let copy = file.try_clone().map_err(Failure::file(&output))?;
         command.stdin(Stdio::null()).stdout(file).stderr(copy);
         let harness = std::process::id();
-        // SAFETY: between fork and exec only async-signal-safe calls are allowed; `bind_to_harness` makes system calls
-        // alone, and neither allocates nor locks.
+        // SAFETY: between fork and exec only async-signal-safe calls are allowed; `bind_to_harness` makes
+        // system calls alone, and neither allocates nor locks.
         unsafe { command.pre_exec(move || bind_to_harness(harness, core)) };
         let program = command.get_program().to_string_lossy().into_owned();
         let child = command.spawn().map_err(|source| Failure::Start { program, mending, source })?;
@@ -78,12 +78,6 @@ impl Owned {
     pub fn wait_success(mut self, within: Duration) -> Result<(), Failure> {
         let status = self.wait(within)?;
         if status.success() { Ok(()) } else { Err(self.ended(&status.to_string())) }
-    }
-
-    /// Sends SIGTERM and waits for the end, whatever the status.
-    pub fn terminate(mut self, within: Duration) -> Result<(), Failure> {
-        signal(self.pid(), libc::SIGTERM);
-        self.wait(within).map(drop)
     }
 
     fn wait(&mut self, within: Duration) -> Result<ExitStatus, Failure> {
@@ -131,7 +125,8 @@ impl Drop for Owned {
 
 fn signal(pid: u32, signal: libc::c_int) {
     let Ok(pid) = libc::pid_t::try_from(pid) else { return };
-    // SAFETY: kill takes two integers and touches no memory of ours; `pid` is a child not yet waited for (or its child).
+    // SAFETY: kill takes two integers and touches no memory of ours; `pid` is a child not yet waited for (or
+    // its child).
     unsafe { libc::kill(pid, signal) };
 }
 

@@ -65,7 +65,8 @@ fn cpu_time_of_one(pid: u32) -> Result<CpuTime, Failure> {
     Ok(CpuTime { on_cpu_ns, user_ticks, system_ticks })
 }
 
-/// utime and stime, fields 14 and 15 of proc_pid_stat(5). The second field, a name, may hold spaces and brackets.
+/// utime and stime, fields 14 and 15 of proc_pid_stat(5). The second field, a name, may hold spaces and
+/// brackets.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace().skip(11);
@@ -116,7 +117,8 @@ impl MachineTime {
         fs::read_to_string("/proc/stat").ok().and_then(|text| Self::parse(&text)).unwrap_or_default()
     }
 
-    /// The first line of proc_stat(5): user nice system idle iowait irq softirq steal; guest time is within user.
+    /// The first line of proc_stat(5): user nice system idle iowait irq softirq steal; guest time is within
+    /// user.
     fn parse(text: &str) -> Option<Self> {
         let line = text.lines().next()?.strip_prefix("cpu ")?;
         let fields: Vec<u64> =

@@ -1,4 +1,5 @@
-//! Rounds of turns: each contestant once a round, in turning order, the round repeated when the machine was taken away.
+//! Rounds of turns: each contestant once a round, in turning order, the round repeated when the machine was
+//! taken away.
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -36,15 +37,16 @@ impl Plan {
     }
 }
 
-/// The turns of `contestants`, `[contestant][round]`, and the rounds that stayed disturbed when repeats ran out.
+/// The turns of `contestants`, `[contestant][round]`, and the rounds that stayed disturbed when repeats ran
+/// out.
 pub struct Turns {
     pub of: Vec<Vec<Turn>>,
     pub repeated: usize,
     pub disturbed: usize,
 }
 
-/// Runs `turn(contestant)` for each of `names` in each round. Every other round goes backwards, so that a slow drift of the
-/// machine favours nobody.
+/// Runs `turn(contestant)` for each of `names` in each round. Every other round goes backwards, so that a
+/// slow drift of the machine favours nobody.
 pub fn take_turns(
     what: &str,
     names: &[&str],

@@ -17,7 +17,9 @@ use crate::owned::Owned;
 
 /// The standard data set maps its endpoints onto these 64 addresses.
 const ORIGIN_HOSTS: std::ops::RangeInclusive<u8> = 1..=8;
-const ORIGIN_PORTS: std::ops::RangeInclusive<u16> = 9001..=9008;
+const ORIGIN_PORTS: u16 = 8;
+/// The first of those ports.
+pub const ORIGIN_PORT: u16 = 9001;
 /// Endpoints of one service: the data set's mean.
 const ENDPOINTS_PER_GROUP: usize = 2;
 
@@ -37,8 +39,14 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Lays out the folder and starts the origin.
-    pub fn set(generator: Generator, proxy_core: usize, data_set: Option<DataSet>) -> Result<Self, Failure> {
+    /// Lays out the folder and starts the origin, on 8 ports from `first_port`: with the data set,
+    /// [`ORIGIN_PORT`].
+    pub fn set(
+        generator: Generator,
+        proxy_core: usize,
+        data_set: Option<DataSet>,
+        first_port: u16,
+    ) -> Result<Self, Failure> {
         let dir = tempfile::Builder::new()
             .prefix("ringway-bench-")
             .tempdir()
@@ -50,7 +58,7 @@ impl Scene {
             Some(data_set) => format!("dataset:{}", data_set.hosts()),
             None => file.display().to_string(),
         };
-        let origins = origin_addresses();
+        let origins = origin_addresses(first_port);
         for &address in &origins {
             // A listener with SO_REUSEPORT would let ours in and take half of the connections.
             TcpListener::bind(address).map_err(|source| Failure::InUse { address, source })?;
@@ -99,10 +107,11 @@ impl Scene {
     }
 }
 
-fn origin_addresses() -> Vec<SocketAddr> {
+fn origin_addresses(first_port: u16) -> Vec<SocketAddr> {
+    let ports = first_port..first_port.saturating_add(ORIGIN_PORTS);
     ORIGIN_HOSTS
         .flat_map(|host| {
-            ORIGIN_PORTS.map(move |port| SocketAddr::from((Ipv4Addr::new(127, 0, 1, host), port)))
+            ports.clone().map(move |port| SocketAddr::from((Ipv4Addr::new(127, 0, 1, host), port)))
         })
         .collect()
 }
@@ -126,9 +135,10 @@ pub fn wait_until_answers(
         interrupt::check()?;
         process.check_alive()?;
         match get(address, host, "/") {
-            Ok(answer) if is_whole(answer.as_bytes()) => return Ok(()),
+            Ok(answer) if is_whole(&answer) => return Ok(()),
             Ok(answer) if Instant::now() >= deadline => {
-                let answer = answer.lines().next().unwrap_or_default().to_owned();
+                let first = answer.split(|&octet| octet == b'\r').next().unwrap_or_default();
+                let answer = String::from_utf8_lossy(first).into_owned();
                 return Err(Failure::WrongAnswer {
                     name: process.name().to_owned(),
                     answer,
@@ -148,8 +158,8 @@ pub fn wait_until_answers(
     }
 }
 
-/// One GET over a connection of its own; the whole answer as text.
-pub fn get(address: SocketAddr, host: &str, path: &str) -> std::io::Result<String> {
+/// One GET over a connection of its own; the whole answer.
+pub fn get(address: SocketAddr, host: &str, path: &str) -> std::io::Result<Vec<u8>> {
     let patience = Duration::from_millis(PROBE_MILLIS);
     let mut stream = TcpStream::connect_timeout(&address, patience)?;
     stream.set_read_timeout(Some(patience))?;
@@ -157,7 +167,7 @@ pub fn get(address: SocketAddr, host: &str, path: &str) -> std::io::Result<Strin
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
     let mut octets = Vec::new();
     stream.take(PROBE_ANSWER_BYTES as u64).read_to_end(&mut octets)?;
-    Ok(String::from_utf8_lossy(&octets).into_owned())
+    Ok(octets)
 }
 
 #[cfg(test)]
@@ -166,7 +176,7 @@ mod tests {
 
     #[test]
     fn origins_are_the_64_of_the_data_set() {
-        let origins = origin_addresses();
+        let origins = origin_addresses(ORIGIN_PORT);
         assert_eq!(origins.len(), 64);
         assert_eq!(origins[0].to_string(), "127.0.1.1:9001");
         assert_eq!(origins[63].to_string(), "127.0.1.8:9008");

@@ -25,7 +25,8 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of `values`, one for each round. The interval is a percentile bootstrap of the median, the same for the same values.
+    /// Of `values`, one for each round. The interval is a percentile bootstrap of the median, the same for
+    /// the same values.
     pub fn of(values: &[f64]) -> Self {
         let (low, high) = bootstrap_of_median(values);
         Self {

@@ -2,11 +2,14 @@
 use super::Stage;
 use crate::failure::Failure;
 use crate::generator::{Load, Outcome};
-use crate::limits::{EQUAL_LOAD_OF_NGINX, EQUAL_LOAD_OF_SLOWEST, SHARE_WINDOW_SECONDS};
+use crate::limits::{EQUAL_LOAD_OF_CARRIED, EQUAL_LOAD_OF_NGINX, SHARE_WINDOW_SECONDS};
 use crate::peers::{Idle, Peer, Running};
 use crate::report::{Figure, Unit};
 use crate::rounds::{Turn, Turns, measure, take_turns};
 use crate::stats::median;
+
+/// Of each load, before its turns: upstream connections are made.
+const WARM_UP_SECONDS: u64 = 1;
 
 /// Turns that [`run`] will take.
 pub(super) fn turns(counts: u64, peers: u64, rounds: u64) -> u64 {
@@ -18,40 +21,66 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Figure>, Failure> {
     let mut figures = Vec::new();
     for &connections in &stage.options.connections {
         let closed = Load { connections, seconds: stage.options.seconds, warm_up: 0, rate: None };
-        let saturated = load_all(stage, &running, closed, &format!("saturated, {connections} connections"))?;
-        let rate = equal_rate(&running, &saturated);
-        let open = Load { rate: Some(rate), ..closed };
+        let what = format!("saturated, {connections} connections");
+        let saturated = load_each(stage, &running, &what, |_| closed)?;
+        let rates = Rates::of(&running, &saturated);
+        let what = format!("{} requests/s, {connections} connections", rates.common);
         let equal =
-            load_all(stage, &running, open, &format!("{rate} requests/s, {connections} connections"))?;
-        figures.extend(equal_load_figures(stage, &running, connections, rate, &equal));
+            load_each(stage, &running, &what, |index| Load { rate: Some(rates.each[index]), ..closed })?;
+        figures.extend(equal_load_figures(stage, &running, connections, &rates, &equal));
         figures.extend(saturated_figures(stage, &running, connections, &saturated));
     }
     Ok(figures)
 }
 
-/// A rate that every peer can carry: a share of nginx's saturation, less if the slowest could not follow.
-fn equal_rate(running: &[Running], saturated: &Turns) -> u64 {
-    let rates: Vec<f64> =
-        saturated.of.iter().map(|turns| median(&each(turns, |turn| turn.outcome.rps))).collect();
-    let slowest = rates.iter().copied().fold(f64::INFINITY, f64::min) * EQUAL_LOAD_OF_SLOWEST;
-    let nginx = running
-        .iter()
-        .zip(&rates)
-        .find(|(one, _)| one.peer == Peer::Nginx)
-        .map_or(f64::INFINITY, |(_, rate)| rate * EQUAL_LOAD_OF_NGINX);
-    // Positive and far below 2^53.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let rate = slowest.min(nginx).max(1.0) as u64;
-    rate
+/// Requests a second offered in the open loop.
+struct Rates {
+    /// A share of nginx's saturation.
+    common: u64,
+    /// The same for each peer, less for one that could not follow: its queue would be measured instead.
+    each: Vec<u64>,
 }
 
-fn load_all(stage: &Stage<'_>, running: &[Running], load: Load, what: &str) -> Result<Turns, Failure> {
-    let names: Vec<&str> = running.iter().map(|one| one.peer.name()).collect();
-    let warm = Load { seconds: 1, ..load };
-    for one in running {
-        turn(stage, one, warm)?;
+impl Rates {
+    fn of(running: &[Running], saturated: &Turns) -> Self {
+        let carried: Vec<f64> =
+            saturated.of.iter().map(|turns| median(&each(turns, |turn| turn.outcome.rps))).collect();
+        let nginx = running.iter().zip(&carried).find(|(one, _)| one.peer == Peer::Nginx);
+        let slowest = || carried.iter().copied().fold(f64::INFINITY, f64::min);
+        let common = nginx.map_or_else(slowest, |(_, carried)| *carried) * EQUAL_LOAD_OF_NGINX;
+        let each = carried.iter().map(|carried| whole(common.min(carried * EQUAL_LOAD_OF_CARRIED))).collect();
+        Self { common: whole(common), each }
     }
-    take_turns(what, &names, stage.options.plan, &stage.progress, |index| turn(stage, &running[index], load))
+
+    /// Who is offered less than the others.
+    fn note(&self, running: &[Running]) -> String {
+        let less = running.iter().zip(&self.each).filter(|(_, rate)| **rate < self.common);
+        let less: Vec<String> =
+            less.map(|(one, rate)| format!("{} cannot follow: {rate}/s", one.peer.name())).collect();
+        less.join(", ")
+    }
+}
+
+/// Rates are positive and far below 2^53.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(rate: f64) -> u64 {
+    rate.max(1.0) as u64
+}
+
+fn load_each(
+    stage: &Stage<'_>,
+    running: &[Running],
+    what: &str,
+    load: impl Fn(usize) -> Load,
+) -> Result<Turns, Failure> {
+    let names: Vec<&str> = running.iter().map(|one| one.peer.name()).collect();
+    for (index, one) in running.iter().enumerate() {
+        stage.progress.say(format!("{what}: warming {}", one.peer.name()));
+        turn(stage, one, Load { seconds: WARM_UP_SECONDS, ..load(index) })?;
+    }
+    take_turns(what, &names, stage.options.plan, &stage.progress, |index| {
+        turn(stage, &running[index], load(index))
+    })
 }
 
 fn turn(stage: &Stage<'_>, one: &Running, load: Load) -> Result<Turn, Failure> {
@@ -75,19 +104,19 @@ fn equal_load_figures(
     stage: &Stage<'_>,
     running: &[Running],
     connections: u32,
-    rate: u64,
+    rates: &Rates,
     turns: &Turns,
 ) -> Vec<Figure> {
     let cpu = Figure::new(
         format!("cpu_{connections}"),
-        format!("CPU per request, {connections} connections, {rate} requests/s offered to all"),
+        format!("CPU per request, {connections} connections, {} requests/s offered to all", rates.common),
         Unit::Micros,
         by_peer(running, turns, Turn::cpu_us_per_request),
     )
     .goal(Some(Peer::Nginx), 0.75)
     .goal(Some(Peer::Haproxy), 0.60)
     .goal(Some(Peer::Pingora), 1.0)
-    .note(rounds_note(turns));
+    .note([rates.note(running), rounds_note(turns)].join(" ").trim().to_owned());
     let seconds = stage.options.seconds * stage.options.plan.rounds as u64;
     let short = if seconds < SHARE_WINDOW_SECONDS { ", too short to trust" } else { "" };
     let share = Figure::new(

@@ -11,7 +11,8 @@ use crate::peers::{Idle, Peer, Running};
 use crate::report::{Figure, Unit};
 use crate::{interrupt, procfs};
 
-/// haproxy's 20,000 descriptors hold fewer connections than the scenario opens, and pingora is no yardstick here.
+/// haproxy's 20,000 descriptors hold fewer connections than the scenario opens, and pingora is no yardstick
+/// here.
 const PEERS: [Peer; 2] = [Peer::Ringway, Peer::Nginx];
 /// Connections between two looks at whether the run was interrupted.
 const INTERRUPT_EVERY: usize = 500;

@@ -1,10 +1,10 @@
 //! The side-by-side comparison: every peer with everything on, taking turns in one run.
 //!
-//! | scenario | what | how |
-//! |---|---|---|
-//! | cpu | CPU µs per proxied request, its user share | closed loop to saturation, then an open loop at one rate that all can carry |
-//! | latency | what the proxy adds to the origin's p50 and p99 | closed loop at 1, 4, 16 connections, open loop at half of nginx's saturation |
-//! | memory | private dirty octets per idle connection | 10,000 connections that made one request each |
+//! - cpu: CPU µs per proxied request and its user share, closed loop to saturation, then an open loop at one
+//!   rate that all can carry.
+//! - latency: what the proxy adds to the origin's p50 and p99, closed loop at 1, 4 and 16 connections, open
+//!   loop at half of nginx's saturation.
+//! - memory: private dirty octets per idle connection, 10,000 of them that made one request each.
 mod cpu;
 mod latency;
 mod memory;

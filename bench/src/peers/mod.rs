@@ -1,9 +1,10 @@
 //! The proxies that are compared: each configured for the same work, each as fast as it goes.
 //!
-//! Everything on: host name → two endpoints of 64, upstream keep-alive, seven added fields (X-Request-Id, traceparent,
-//! X-Forwarded-For/-Proto/-Host, Via, X-Attempt), access log in JSON for 5 % of requests, metrics. One worker, one CPU.
-//! With the data set loaded the others still know [`crate::limits::INLINE_HOSTS`] names and send all the rest to one
-//! pool of the 64 endpoints: less work than ringway's, since none of them holds four million names.
+//! Everything on: host name → two endpoints of 64, upstream keep-alive, seven added fields (X-Request-Id,
+//! traceparent, X-Forwarded-For/-Proto/-Host, Via, X-Attempt), access log in JSON for 5 % of requests,
+//! metrics. One worker, one CPU. With the data set loaded the others still know
+//! [`crate::limits::INLINE_HOSTS`] names and send all the rest to one pool of the 64 endpoints: less work
+//! than ringway's, since none of them holds four million names.
 mod haproxy;
 mod nginx;
 mod pingora;
@@ -22,6 +23,8 @@ use crate::limits::{READY_SECONDS, READY_WITH_SNAPSHOT_SECONDS};
 use crate::owned::Owned;
 use crate::procfs::{self, CpuTime};
 use crate::scene::{Scene, get, wait_until_answers};
+
+const WRAPPER_MENDING: &str = "install it with `apt-get install valgrind`";
 
 /// Share of requests that every access log takes.
 pub const LOG_PERCENT: u8 = 5;
@@ -101,7 +104,7 @@ impl Running {
             let mut command = Command::new(program);
             command.args(arguments).arg(prepared.command.get_program()).args(prepared.command.get_args());
             prepared.command = command;
-            prepared.mending = "install it with `apt-get install valgrind`";
+            prepared.mending = WRAPPER_MENDING;
         }
         Self::launch(prepared, scene, "ringway-wrapped")
     }
@@ -131,12 +134,8 @@ impl Running {
         let name = || self.peer.name().to_owned();
         let text = get(self.admin, "localhost", "/metrics")
             .map_err(|error| Failure::NoCounter { name: name(), counter: format!("an answer ({error})") })?;
-        sum_of(&text, counter).ok_or_else(|| Failure::NoCounter { name: name(), counter: counter.to_owned() })
-    }
-
-    /// SIGTERM, and waits for the end.
-    pub fn terminate(self, within: Duration) -> Result<(), Failure> {
-        self.process.terminate(within)
+        sum_of(&String::from_utf8_lossy(&text), counter)
+            .ok_or_else(|| Failure::NoCounter { name: name(), counter: counter.to_owned() })
     }
 }
 

@@ -58,10 +58,8 @@ fn servers(scene: &Scene, address: SocketAddr) -> String {
             .map(|(_, name)| name.as_str())
             .collect();
         let names = names.join(" ");
-        let _ = writeln!(
-            text,
-            "    server {{ listen {address}; server_name {names}; {log} location / {{ proxy_pass http://group{group}; }} }}"
-        );
+        let location = format!("location / {{ proxy_pass http://group{group}; }}");
+        let _ = writeln!(text, "    server {{ listen {address}; server_name {names}; {log} {location} }}");
     }
     text
 }

@@ -8,9 +8,9 @@ use super::Counted;
 use crate::failure::Failure;
 
 const HEADER: &str = "\
-# Counts for each proxied request that do not drift with the machine. `ringway-bench ratchet` fails when one rises above
-# what is accepted here by more than its tolerance; `ringway-bench ratchet --accept` writes what it counts. A rise needs its
-# reason in the commit; a fall should be accepted, or it may be lost unseen.
+# Counts for each proxied request that do not drift with the machine. `ringway-bench ratchet` fails when one
+# rises above what is accepted here by more than its tolerance; `ringway-bench ratchet --accept` writes what
+# it counts. A rise needs its reason in the commit; a fall should be accepted, or it may be lost unseen.
 
 ";
 
@@ -49,14 +49,14 @@ impl Accepted {
         std::fs::write(path, HEADER.to_owned() + &text).map_err(Failure::file(path))
     }
 
-    /// Takes over `counted`, to two decimals; tolerances stay.
+    /// Takes over `counted`, to four decimals; tolerances stay.
     pub(super) fn accept(&mut self, counted: &[Counted]) {
         for one in counted {
             let entry = self
                 .0
                 .entry(one.name.to_owned())
                 .or_insert(Entry { per_request: 0.0, tolerance_percent: TOLERANCE_PERCENT });
-            entry.per_request = (one.per_request * 100.0).round() / 100.0;
+            entry.per_request = (one.per_request * 10_000.0).round() / 10_000.0;
         }
     }
 
@@ -80,7 +80,7 @@ mod tests {
         std::fs::write(&path, "[enters]\nper_request = 4.0\ntolerance_percent = 10.0\n").unwrap();
         let mut accepted = Accepted::read(&path).unwrap();
         accepted.accept(&[
-            Counted { name: "enters", per_request: 5.004 },
+            Counted { name: "enters", per_request: 5.000_04 },
             Counted { name: "instructions", per_request: 9000.0 },
         ]);
         accepted.write(&path).unwrap();

@@ -1,5 +1,5 @@
-//! Counts that do not drift with the machine: calls of io_uring_enter and instructions for each request. A rise above
-//! what was accepted is an error until somebody accepts it.
+//! Counts that do not drift with the machine: calls of io_uring_enter and instructions for each request. A
+//! rise above what was accepted is an error until somebody accepts it.
 mod accepted;
 mod callgrind;
 mod enters;
@@ -21,7 +21,8 @@ pub struct Counted {
     pub per_request: f64,
 }
 
-/// Counts everything, and compares with `path` or, with `accept`, writes it there. `Ok(false)`: something rose.
+/// Counts everything, and compares with `path` or, with `accept`, writes it there. `Ok(false)`: something
+/// rose.
 pub fn run(
     programs: &Programs,
     scene: &Scene,
@@ -47,7 +48,7 @@ pub fn run(
             None => (f64::NAN, f64::NAN, "NOT ACCEPTED YET: run with --accept"),
         };
         keeps &= verdict == "kept";
-        let number = |value: f64| format!("{value:.2}");
+        let number = |value: f64| format!("{value:.4}");
         table.add_row([one.name, &number(one.per_request), &number(was), &number(bound), verdict]);
     }
     writeln!(out, "{table}").map_err(Failure::file("standard output"))?;

@@ -18,7 +18,8 @@ pub struct Run {
     pub figures: Vec<Figure>,
 }
 
-/// Writes `run` as `NAME-SECONDS.json` into `out`, the configurations into a folder beside it; returns the file.
+/// Writes `run` as `NAME-SECONDS.json` into `out`, the configurations into a folder beside it; returns the
+/// file.
 pub fn keep(
     run: &Run,
     configurations: &[(String, String)],

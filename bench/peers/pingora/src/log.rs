@@ -1,4 +1,5 @@
-//! The access log: lines are formatted where the request ends and written by a thread of their own, in batches.
+//! The access log: lines are formatted where the request ends and written by a thread of their own, in
+//! batches.
 
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};

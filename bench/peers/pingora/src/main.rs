@@ -1,5 +1,6 @@
-//! A reverse proxy on pingora with the same duties as every peer of the comparison: host name → two endpoints, added
-//! fields, keep-alive upstream, 5 % access log in JSON, metrics. One thread; pinned by whoever starts it.
+//! A reverse proxy on pingora with the same duties as every peer of the comparison: host name → two
+//! endpoints, added fields, keep-alive upstream, 5 % access log in JSON, metrics. One thread; pinned by
+//! whoever starts it.
 //!
 //! `ringway-peer-pingora CONFIG.json`, where the configuration is [`Config`].
 
@@ -43,9 +44,11 @@ fn main() {
 
     let conf = ServerConf {
         threads: 1,
-        // One thread has nobody to steal from; pingora then runs a plain current-thread runtime, its cheapest.
+        // One thread has nobody to steal from; pingora then runs a plain current-thread runtime, its
+        // cheapest.
         work_stealing: false,
-        // Larger than any number of connections that the comparison opens, so that none is dropped and remade.
+        // Larger than any number of connections that the comparison opens, so that none is dropped and
+        // remade.
         upstream_keepalive_pool_size: 4096,
         ..ServerConf::default()
     };
