@@ -3,6 +3,7 @@
 // In tests a failed unwrap is a failed test, and numbers are small.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::cast_possible_truncation))]
 
+mod causes;
 pub mod cli;
 pub mod config;
 pub mod ctl;

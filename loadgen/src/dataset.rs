@@ -228,4 +228,5 @@ fn unit(state: &mut u64) -> f64 {
 }
 
 #[cfg(test)]
+#[path = "dataset/tests.rs"] // also where an example includes this file
 mod tests;

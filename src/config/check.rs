@@ -21,7 +21,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     let admin = listeners::admin(&mut top, &listeners)?;
     let state = state(&mut top);
     let timeouts = timeouts(&mut top);
-    let services = services::services(&mut top, &timeouts.origin, &listeners);
+    let services = services::services(&mut top, &timeouts.origin, &listeners, state.snapshot.is_some());
     let limits = limits(&mut top);
     let access_log = access_log(&mut top);
     top.end();

@@ -115,7 +115,7 @@ pub struct Timeouts {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OriginTimeouts {
-    /// TCP connect to an endpoint; then another attempt or 502.
+    /// TCP connect to an endpoint; then another attempt or 504.
     pub connect: Duration,
     /// From the whole request sent to the end of the response head; then 504.
     pub response_head: Duration,

@@ -139,7 +139,7 @@ fn timeouts() -> Vec<Row> {
         per_service(number(
             "timeouts",
             &setting::CONNECT,
-            "TCP connect to an endpoint; then another try, or 502",
+            "TCP connect to an endpoint; then another try, or 504",
         )),
         per_service(number(
             "timeouts",

@@ -21,10 +21,13 @@ pub(super) fn services(
     top: &mut Section<'_>,
     inherited: &OriginTimeouts,
     listeners: &[Listener],
+    has_snapshot: bool,
 ) -> Vec<Service> {
     let field = top.field("services");
     let Some(field) = field else {
-        top.warning("there are no services, so every request gets 404; add some under services");
+        if !has_snapshot {
+            top.warning("there are no services, so every request gets 404; add some under services");
+        }
         return Vec::new();
     };
     let Some(items) = field.items() else { return Vec::new() };

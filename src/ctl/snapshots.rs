@@ -8,6 +8,7 @@ use ringway_state::change::{self, Meaning};
 use ringway_state::record::{Change, HostValue, Key, Record};
 use ringway_state::snapshot::{self, BuildOptions, Header, Progress, Snapshot};
 
+use crate::causes::with_causes;
 use crate::cli::Exit;
 use crate::config::HostName;
 use crate::limits;
@@ -105,7 +106,7 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
             }
             Ok(Exit::Fine)
         }
-        Err(e) => refuse(out, format_args!("{}", chain(&e))),
+        Err(e) => refuse(out, format_args!("{}", with_causes(&e))),
     }
 }
 
@@ -126,12 +127,12 @@ pub fn inspect(file: &Path, host: Option<&HostName>, out: &mut impl Write) -> io
     let Some(host) = host else {
         return match snapshot::inspect(file) {
             Ok(header) => describe(file, &header, out),
-            Err(e) => refuse(out, format_args!("{}", chain(&e))),
+            Err(e) => refuse(out, format_args!("{}", with_causes(&e))),
         };
     };
     let opened = match Snapshot::open(file) {
         Ok(opened) => opened,
-        Err(e) => return refuse(out, format_args!("{}", chain(&e))),
+        Err(e) => return refuse(out, format_args!("{}", with_causes(&e))),
     };
     let name = match ringway_state::id::HostName::parse(host.as_str()) {
         Ok(name) => name,
@@ -163,7 +164,7 @@ pub fn verify(file: &Path, out: &mut impl Write) -> io::Result<Exit> {
             writeln!(out, "{}: whole", file.display())?;
             describe(file, &header, out)
         }
-        Err(e) => refuse(out, format_args!("{}", chain(&e))),
+        Err(e) => refuse(out, format_args!("{}", with_causes(&e))),
     }
 }
 
@@ -185,10 +186,4 @@ fn print(out: &mut impl Write, change: &Change) -> io::Result<()> {
 fn refuse(out: &mut impl Write, why: std::fmt::Arguments<'_>) -> io::Result<Exit> {
     writeln!(out, "{why}")?;
     Ok(Exit::WrongInput)
-}
-
-/// An error with all its causes, since the last one is what an operator can act on.
-fn chain(error: &dyn std::error::Error) -> String {
-    std::iter::successors(error.source(), |cause| cause.source())
-        .fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

@@ -1,7 +1,5 @@
 //! The inline feed: the services of the configuration file, applied once at start.
 
-use std::path::PathBuf;
-
 use ringway_state::id::{HostName, Region, ServiceId};
 use ringway_state::record::{
     Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Version,
@@ -9,14 +7,15 @@ use ringway_state::record::{
 use ringway_state::snapshot::Snapshot;
 use ringway_state::{Outcome, Table};
 
+use crate::causes::with_causes;
 use crate::config::{Config, Service};
 
 /// Why the table cannot be made. The input is wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum InlineError {
     /// The base snapshot is unusable; the reason names the place and the mending.
-    #[error("{}: {reason}", file.display())]
-    Snapshot { file: PathBuf, reason: String },
+    #[error("state.snapshot: {0}")]
+    Snapshot(String),
     /// A service of the file does not fit the table's rules.
     #[error("service {service}: {reason}")]
     Service { service: String, reason: String },
@@ -34,9 +33,7 @@ pub fn table(config: &Config) -> Result<Table, InlineError> {
     let mut table = match &config.state.snapshot {
         None => Table::new(&region),
         Some(file) => {
-            let open = Snapshot::open(file);
-            let base =
-                open.map_err(|e| InlineError::Snapshot { file: file.clone(), reason: e.to_string() })?;
+            let base = Snapshot::open(file).map_err(|e| InlineError::Snapshot(with_causes(&e)))?;
             Table::with_base(base.into(), &region)
         }
     };

@@ -107,7 +107,7 @@ scalars! {
         panics: Counter,
         /// Clients' connections closed for having been idle too long.
         idle_timeouts: Counter,
-        /// Clients' connections closed or told to close by a drain.
+        /// Drains begun; once in a core's life.
         drains: Counter,
         /// Host names looked up and not found.
         table_lookups_missed: Counter,
@@ -121,7 +121,7 @@ scalars! {
         failures: Failures,
         /// What the socket ring counts.
         ring: RingCounters,
-        /// From a request's first octet to its answer's last, as seen here.
+        /// From the end of a request's head to its answer's last octet, as seen here; to the turn of the ring.
         duration: Histogram,
         /// What of it was waiting for the origin.
         origin: Histogram,

@@ -112,7 +112,7 @@ impl Registry {
         let sum = |pick: fn(&CoreMetrics) -> &histogram::Histogram| {
             self.cores.iter().fold(Reading::nothing(), |sum, core| sum.plus(&pick(core).read()))
         };
-        let whole = "From a request's first octet to its answer's last, as seen here.";
+        let whole = "From the end of a request's head to its answer's last octet, as seen here; to the turn of the ring.";
         durations(out, "ringway_request_duration", whole, &sum(|core| &core.duration))?;
         let origin = "What of a request's duration was waiting for the origin.";
         durations(out, "ringway_origin_duration", origin, &sum(|core| &core.origin))?;

@@ -235,98 +235,113 @@ fn upgrades_pass_where_asked_and_allowed() {
     }
 }
 
+/// A response, the request's method and version, the lines that the client gets, its framing, and whether the client's
+/// connection may go on.
+const RESPONSES: &[(&str, Method, Version, &str, Framing, bool)] = &[
+    (
+        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 5\r\n\
+         Connection: x-down\r\nX-Down: 1\r\nX-End: 2\r\n\r\n",
+        Method::Get,
+        Version::Http11,
+        "HTTP/1.1 200 OK|Date: d|Content-Length: 5|X-End: 2|ID",
+        Framing::Length(5),
+        true,
+    ),
+    (
+        "HTTP/1.0 200 OK\r\nContent-Length: 5\r\nX-Request-Id: theirs\r\nKeep-Alive: timeout=5\r\n\r\n",
+        Method::Get,
+        Version::Http11,
+        "HTTP/1.1 200 OK|Content-Length: 5|DATE|ID",
+        Framing::Length(5),
+        true,
+    ),
+    (
+        "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n",
+        Method::Get,
+        Version::Http10,
+        "HTTP/1.1 200 |Content-Length: 5|Connection: keep-alive|DATE|ID",
+        Framing::Length(5),
+        true,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\n\r\n",
+        Method::Get,
+        Version::Http11,
+        "HTTP/1.1 200 OK|Transfer-Encoding: chunked|DATE|ID",
+        Framing::Chunked,
+        true,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\n\r\n",
+        Method::Get,
+        Version::Http10,
+        "HTTP/1.1 200 OK|Connection: close|DATE|ID",
+        Framing::UntilClose,
+        false,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\nTrailer: a\r\n\r\n",
+        Method::Get,
+        Version::Http11,
+        "HTTP/1.1 200 OK|Trailer: a|Transfer-Encoding: chunked|DATE|ID",
+        Framing::Chunked,
+        true,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        Method::Get,
+        Version::Http10,
+        "HTTP/1.1 200 OK|Connection: close|DATE|ID",
+        Framing::UntilClose,
+        false,
+    ),
+    (
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+        Method::Head,
+        Version::Http11,
+        "HTTP/1.1 200 OK|Content-Length: 5|DATE|ID",
+        Framing::None,
+        true,
+    ),
+    (
+        "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\nETag: x\r\n\r\n",
+        Method::Get,
+        Version::Http11,
+        "HTTP/1.1 304 Not Modified|Content-Length: 5|ETag: x|DATE|ID",
+        Framing::None,
+        true,
+    ),
+    (
+        "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
+        Method::Get,
+        Version::Http11,
+        "HTTP/1.1 204 No Content|DATE|ID",
+        Framing::None,
+        true,
+    ),
+    (
+        "HTTP/1.1 103 Early Hints\r\nLink: x\r\nConnection: close\r\n\r\n",
+        Method::Get,
+        Version::Http11,
+        "HTTP/1.1 103 Early Hints|Link: x",
+        Framing::None,
+        true,
+    ),
+    (
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+        Method::Get,
+        Version::Http11,
+        "HTTP/1.1 101 Switching Protocols|Upgrade: x|Connection: upgrade",
+        Framing::None,
+        true,
+    ),
+];
+
 #[test]
 fn responses() {
-    let delivered = |framing, keep_alive| Delivery { framing, keep_alive };
-    let (length, chunked) = (Framing::Length(5), Framing::Chunked);
-    for (octets, method, version, expected, delivery) in [
-        (
-            "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 5\r\n\
-             Connection: x-down\r\nX-Down: 1\r\nX-End: 2\r\n\r\n",
-            Method::Get,
-            Version::Http11,
-            "HTTP/1.1 200 OK|Date: d|Content-Length: 5|X-End: 2|ID",
-            delivered(length, true),
-        ),
-        (
-            "HTTP/1.0 200 OK\r\nContent-Length: 5\r\nX-Request-Id: theirs\r\nKeep-Alive: timeout=5\r\n\r\n",
-            Method::Get,
-            Version::Http11,
-            "HTTP/1.1 200 OK|Content-Length: 5|DATE|ID",
-            delivered(length, true),
-        ),
-        (
-            "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\n",
-            Method::Get,
-            Version::Http10,
-            "HTTP/1.1 200 |Content-Length: 5|Connection: keep-alive|DATE|ID",
-            delivered(length, true),
-        ),
-        (
-            "HTTP/1.1 200 OK\r\n\r\n",
-            Method::Get,
-            Version::Http11,
-            "HTTP/1.1 200 OK|Transfer-Encoding: chunked|DATE|ID",
-            delivered(chunked, true),
-        ),
-        (
-            "HTTP/1.1 200 OK\r\n\r\n",
-            Method::Get,
-            Version::Http10,
-            "HTTP/1.1 200 OK|Connection: close|DATE|ID",
-            delivered(Framing::UntilClose, false),
-        ),
-        (
-            "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\nTrailer: a\r\n\r\n",
-            Method::Get,
-            Version::Http11,
-            "HTTP/1.1 200 OK|Trailer: a|Transfer-Encoding: chunked|DATE|ID",
-            delivered(chunked, true),
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-            Method::Get,
-            Version::Http10,
-            "HTTP/1.1 200 OK|Connection: close|DATE|ID",
-            delivered(Framing::UntilClose, false),
-        ),
-        (
-            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
-            Method::Head,
-            Version::Http11,
-            "HTTP/1.1 200 OK|Content-Length: 5|DATE|ID",
-            delivered(Framing::None, true),
-        ),
-        (
-            "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\nETag: x\r\n\r\n",
-            Method::Get,
-            Version::Http11,
-            "HTTP/1.1 304 Not Modified|Content-Length: 5|ETag: x|DATE|ID",
-            delivered(Framing::None, true),
-        ),
-        (
-            "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
-            Method::Get,
-            Version::Http11,
-            "HTTP/1.1 204 No Content|DATE|ID",
-            delivered(Framing::None, true),
-        ),
-        (
-            "HTTP/1.1 103 Early Hints\r\nLink: x\r\nConnection: close\r\n\r\n",
-            Method::Get,
-            Version::Http11,
-            "HTTP/1.1 103 Early Hints|Link: x",
-            delivered(Framing::None, true),
-        ),
-        (
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
-            Method::Get,
-            Version::Http11,
-            "HTTP/1.1 101 Switching Protocols|Upgrade: x|Connection: upgrade",
-            delivered(Framing::None, true),
-        ),
-    ] {
-        let (out, found) = rewrite_response(octets.as_bytes(), method, version);
+    for (octets, method, version, expected, framing, keep_alive) in RESPONSES {
+        let (out, found) = rewrite_response(octets.as_bytes(), *method, *version);
+        let delivery = Delivery { framing: *framing, keep_alive: *keep_alive };
         let id = format!("X-Request-Id: {}", ids().0.as_str());
         let expected: Vec<_> = expected
             .split('|')
