@@ -11,17 +11,39 @@ const K2: u64 = 0x94d0_49bb_1331_11eb;
 /// 64 bits of `bytes` under `seed`; equal on every machine.
 #[inline]
 pub fn hash64(seed: u64, bytes: &[u8]) -> u64 {
-    let key = fold(seed ^ K0, K1);
-    let spread = key.rotate_left(32) ^ K2;
-    let mut state = key ^ (bytes.len() as u64).wrapping_mul(K0);
-    let mut rest = bytes;
-    while let Some((head, tail)) = rest.split_first_chunk::<32>() {
-        let (low, high) = (words(head.first_chunk()), words(head.last_chunk()));
-        state = block(state, key, spread, low, high);
-        rest = tail;
+    Hasher::new(seed).hash(bytes)
+}
+
+/// A seed made ready, for those who hash under it again and again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hasher {
+    key: u64,
+    spread: u64,
+}
+
+impl Hasher {
+    pub(crate) fn new(seed: u64) -> Self {
+        let key = fold(seed ^ K0, K1);
+        Self { key, spread: key.rotate_left(32) ^ K2 }
     }
-    let (low, high) = last_words(rest);
-    fold(block(state, key, spread, low, high) ^ K2, key | 1)
+
+    /// [`hash64`] under this seed.
+    #[inline]
+    pub(crate) fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut state = self.key ^ (bytes.len() as u64).wrapping_mul(K0);
+        let mut rest = bytes;
+        while let Some((head, tail)) = rest.split_first_chunk::<32>() {
+            state = self.block(state, words(head.first_chunk()), words(head.last_chunk()));
+            rest = tail;
+        }
+        let (low, high) = last_words(rest);
+        fold(self.block(state, low, high) ^ K2, self.key | 1)
+    }
+
+    #[inline(always)]
+    fn block(&self, state: u64, low: Words, high: Words) -> u64 {
+        fold(low.0 ^ self.key, low.1 ^ state) ^ fold(high.0 ^ self.spread, high.1 ^ state.rotate_left(29))
+    }
 }
 
 /// The next output of the splitmix64 sequence: seeds from seeds, and numbers for tests and data sets.
@@ -33,11 +55,6 @@ pub fn splitmix64(state: &mut u64) -> u64 {
 }
 
 type Words = (u64, u64);
-
-#[inline(always)]
-fn block(state: u64, key: u64, spread: u64, low: Words, high: Words) -> u64 {
-    fold(low.0 ^ key, low.1 ^ state) ^ fold(high.0 ^ spread, high.1 ^ state.rotate_left(29))
-}
 
 #[inline(always)]
 #[allow(clippy::cast_possible_truncation)] // both halves are kept

@@ -42,6 +42,7 @@ pub mod model;
 mod overlay;
 mod prefetch;
 pub mod record;
+mod region;
 pub mod snapshot;
 mod table;
 #[cfg(test)]
@@ -50,5 +51,6 @@ mod view;
 mod wire;
 
 pub use digest::Digest;
+pub use region::RegionKey;
 pub use table::{Outcome, Refusal, Table};
-pub use view::{Endpoints, HostHit, RegionKey, ServiceRef, View};
+pub use view::{Endpoints, HostHit, ServiceRef, View};

@@ -11,8 +11,10 @@
 use std::{iter, sync::Arc};
 
 use crate::{
+    hash::{Hasher, splitmix64},
+    id::Region,
     limits::OVERLAY_SHARDS,
-    record::{Change, HostValue, Record},
+    record::{Change, HostValue, Key, Record, Service},
 };
 
 #[derive(Clone)]
@@ -28,6 +30,34 @@ type Shard = Arc<[Slot]>;
 struct Slot {
     hash: u64,
     change: Arc<Change>,
+}
+
+/// Where the overlay keeps what: a seed for each kind of key.
+#[derive(Clone, Copy)]
+pub(crate) struct Seeds {
+    pub(crate) host: Hasher,
+    pub(crate) service: Hasher,
+    endpoints: Hasher,
+}
+
+impl Seeds {
+    pub(crate) fn new(mut seed: u64) -> Self {
+        let mut next = || Hasher::new(splitmix64(&mut seed));
+        Self { host: next(), service: next(), endpoints: next() }
+    }
+
+    pub(crate) fn hash(&self, key: &Key) -> u64 {
+        match key {
+            Key::Host(name) => self.host.hash(name.as_str().as_bytes()),
+            Key::Service(id) => self.service.hash(id.as_str().as_bytes()),
+            Key::Endpoints(id, region) => self.endpoints_in(region).hash(id.as_str().as_bytes()),
+        }
+    }
+
+    /// For the ids of services with endpoints in `region`.
+    pub(crate) fn endpoints_in(&self, region: &Region) -> Hasher {
+        Hasher::new(self.endpoints.hash(region.as_str().as_bytes()))
+    }
 }
 
 impl Overlay {
@@ -85,35 +115,35 @@ fn shard_of(hash: u64) -> usize {
 
 /// Octets that `change` holds once it is stored.
 pub(crate) fn octets(change: &Change) -> usize {
-    const ARC: usize = 2 * size_of::<usize>();
     let parts = match &change.record {
-        Record::Host(name, value) => {
-            name.as_str().len()
-                + match value {
-                    Some(HostValue::Mapped { service, .. }) => service.as_str().len() + ARC,
-                    Some(HostValue::Tombstone { reason }) => reason.as_str().len() + ARC,
-                    None => 0,
-                }
-        }
-        Record::Service(id, value) => {
-            id.as_str().len()
-                + value.as_ref().map_or(0, |service| {
-                    let region = |(region, _): &(crate::id::Region, u16)| {
-                        size_of::<(crate::id::Region, u16)>() + region.as_str().len() + ARC
-                    };
-                    service.regions.iter().map(region).sum::<usize>()
-                        + service.owner.as_str().len()
-                        + service.home_region.as_str().len()
-                        + service.policy.as_ref().map_or(0, |policy| policy.as_str().len())
-                        + 3 * ARC
-                })
-        }
+        Record::Host(name, value) => text(name.as_str()) + value.as_ref().map_or(0, host_octets),
+        Record::Service(id, value) => text(id.as_str()) + value.as_ref().map_or(0, service_octets),
         Record::Endpoints(id, region, value) => {
-            id.as_str().len()
-                + region.as_str().len()
-                + ARC
-                + value.as_ref().map_or(0, |set| size_of_val(set.as_slice()))
+            let set = value.as_ref().map_or(0, |set| size_of_val(set.as_slice()));
+            text(id.as_str()) + text(region.as_str()) + set
         }
     };
-    size_of::<Slot>() + size_of::<Change>() + 2 * ARC + parts
+    size_of::<Slot>() + REFERENCE_COUNTS + size_of::<Change>() + parts
+}
+
+/// Of an `Arc`, beside what it holds.
+const REFERENCE_COUNTS: usize = 2 * size_of::<usize>();
+
+fn text(text: &str) -> usize {
+    REFERENCE_COUNTS + text.len()
+}
+
+fn host_octets(value: &HostValue) -> usize {
+    match value {
+        HostValue::Mapped { service, .. } => text(service.as_str()),
+        HostValue::Tombstone { reason } => text(reason.as_str()),
+    }
+}
+
+fn service_octets(service: &Service) -> usize {
+    let regions = service.regions.iter().map(|region| size_of_val(region) + text(region.0.as_str()));
+    text(service.owner.as_str())
+        + text(service.home_region.as_str())
+        + service.policy.as_ref().map_or(0, |policy| text(policy.as_str()))
+        + regions.sum::<usize>()
 }

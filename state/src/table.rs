@@ -9,10 +9,11 @@ use crate::{
     digest::Digest,
     id::Region,
     limits::{OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX},
-    overlay::{self, Overlay},
+    overlay::{self, Overlay, Seeds},
     record::Change,
+    region::RegionKey,
     snapshot::Snapshot,
-    view::{RegionKey, Seeds, View},
+    view::View,
 };
 
 /// One writer's handle on the route table. Not shared: readers hold the views it publishes.
@@ -54,7 +55,7 @@ impl Table {
         // Keyed afresh in each process, so that nobody can register names that fall into one shard.
         let seeds = Seeds::new(RandomState::new().hash_one(0));
         let digest = base.as_ref().map_or_else(Digest::default, |base| base.header().digest);
-        let local = RegionKey::new(local, seeds, base.as_deref());
+        let local = RegionKey::new(local, &seeds, base.as_deref());
         Self { view: View { base, overlay: Overlay::new(), seeds, local }, digest, scratch: Vec::new() }
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::{
-    hash::{hash64, splitmix64},
     id::Region,
-    overlay::Overlay,
+    overlay::{Overlay, Seeds},
     record::{Change, Class, Endpoint, HostValue, Key, Record},
+    region::RegionKey,
     snapshot::{Kind, PackedSet, ServiceRecord, Snapshot},
 };
 
@@ -18,34 +18,6 @@ pub struct View {
     pub(crate) overlay: Overlay,
     pub(crate) seeds: Seeds,
     pub(crate) local: RegionKey,
-}
-
-impl RegionKey {
-    pub(crate) fn new(name: &Region, seeds: Seeds, base: Option<&Snapshot>) -> Self {
-        let number = base.and_then(|base| base.region(name));
-        Self { hash: hash64(seeds.endpoints, name.as_str().as_bytes()), number, name: name.clone() }
-    }
-
-    pub fn name(&self) -> &Region {
-        &self.name
-    }
-}
-
-impl Seeds {
-    pub(crate) fn new(mut seed: u64) -> Self {
-        Self { host: splitmix64(&mut seed), service: splitmix64(&mut seed), endpoints: splitmix64(&mut seed) }
-    }
-
-    /// Where the overlay keeps `key`.
-    pub(crate) fn hash(&self, key: &Key) -> u64 {
-        match key {
-            Key::Host(name) => hash64(self.host, name.as_str().as_bytes()),
-            Key::Service(id) => hash64(self.service, id.as_str().as_bytes()),
-            Key::Endpoints(id, region) => {
-                hash64(RegionKey::new(region, *self, None).hash, id.as_str().as_bytes())
-            }
-        }
-    }
 }
 
 /// What a host name leads to.
@@ -71,24 +43,6 @@ pub struct ServiceRef<'v> {
 enum Found<'v> {
     Base(ServiceRecord<'v>),
     Id(&'v str),
-}
-
-/// A region's name, resolved for one table: valid for every view that this table publishes.
-#[derive(Debug, Clone)]
-pub struct RegionKey {
-    name: Region,
-    /// Seed of the overlay's hashes of endpoint sets in this region.
-    hash: u64,
-    /// Its number in the base.
-    number: Option<u64>,
-}
-
-/// Overlay hashes: a seed for each kind of key.
-#[derive(Clone, Copy)]
-pub(crate) struct Seeds {
-    host: u64,
-    service: u64,
-    endpoints: u64,
 }
 
 impl View {
@@ -130,7 +84,7 @@ impl View {
 
     /// Resolves a region's name; one that is nowhere used resolves too, and has no endpoints.
     pub fn region(&self, name: &Region) -> RegionKey {
-        RegionKey::new(name, self.seeds, self.base.as_deref())
+        RegionKey::new(name, &self.seeds, self.base.as_deref())
     }
 
     /// The snapshot underneath.
@@ -155,7 +109,7 @@ impl View {
     }
 
     fn overlay_host(&self, name: &[u8]) -> Option<&Change> {
-        let hash = hash64(self.seeds.host, name);
+        let hash = self.seeds.host.hash(name);
         self.overlay.find(
             hash,
             |record| matches!(record, Record::Host(known, _) if known.as_str().as_bytes() == name),
@@ -171,13 +125,13 @@ impl View {
     }
 
     fn overlay_service(&self, id: &str) -> Option<&Change> {
-        let hash = hash64(self.seeds.service, id.as_bytes());
+        let hash = self.seeds.service.hash(id.as_bytes());
         self.overlay.find(hash, |record| matches!(record, Record::Service(known, _) if known.as_str() == id))
     }
 
     #[inline]
     fn overlay_endpoints(&self, id: &str, region: &RegionKey) -> Option<&Change> {
-        let hash = hash64(region.hash, id.as_bytes());
+        let hash = region.hasher.hash(id.as_bytes());
         self.overlay.find(hash, |record| {
             matches!(record, Record::Endpoints(known, at, _) if known.as_str() == id && *at == region.name)
         })

@@ -4,6 +4,7 @@
 use std::{
     fs::{self, File},
     io::{Read, Seek, SeekFrom, Write},
+    ops::Range,
     path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
@@ -88,11 +89,16 @@ impl Mapped {
     }
 
     /// The body, page-aligned.
-    #[inline]
     pub(crate) fn body(&self) -> &[u8] {
         let end =
             HEADER_OCTETS + usize::try_from(self.header.body_octets).unwrap_or(usize::MAX - HEADER_OCTETS);
-        self.map.get(HEADER_OCTETS..end).unwrap_or_default()
+        self.octets(&(HEADER_OCTETS..end))
+    }
+
+    /// A range of the file; empty if it is not within.
+    #[inline]
+    pub(crate) fn octets(&self, range: &Range<usize>) -> &[u8] {
+        self.map.get(range.clone()).unwrap_or_default()
     }
 
     fn verify(&self, path: &Path) -> Result<(), OpenError> {

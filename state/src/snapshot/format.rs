@@ -46,9 +46,11 @@ pub(crate) struct Column {
 }
 
 impl ArchivedColumn {
-    pub(crate) fn range(&self) -> Option<Range<usize>> {
+    /// Where it stands in a file whose body has so many octets; `None` if it lies outside.
+    pub(crate) fn place(&self, body_octets: usize) -> Option<Range<usize>> {
         let start = usize::try_from(self.position.to_native()).ok()?;
-        Some(start..start.checked_add(usize::try_from(self.octets.to_native()).ok()?)?)
+        let end = start.checked_add(usize::try_from(self.octets.to_native()).ok()?)?;
+        (end <= body_octets).then_some(HEADER_OCTETS + start..HEADER_OCTETS + end)
     }
 }
 

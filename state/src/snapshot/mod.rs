@@ -39,7 +39,7 @@ pub(crate) use self::{
     services::{PackedSet, ServiceRecord},
 };
 use crate::{
-    hash::hash64,
+    hash::Hasher,
     id::Region,
     prefetch::prefetch,
     record::{Change, Class, Key, Record},
@@ -51,6 +51,7 @@ const BUCKET_LINES: usize = 4;
 /// A verified snapshot, mapped read-only. Share it by `Arc`.
 pub struct Snapshot {
     mapped: Mapped,
+    hasher: Hasher,
     services: Columns,
     hosts: Columns,
     regions: Vec<Region>,
@@ -70,20 +71,24 @@ impl Snapshot {
         let root = rkyv::access::<ArchivedBody, rkyv::rancor::Error>(body)
             .map_err(|error| OpenError::Structure { path: path.to_owned(), what: error.to_string() })?;
         let columns = |section: &format::ArchivedSection| {
-            let column = |column: &format::ArchivedColumn| {
-                column.range().filter(|range| range.end <= body.len()).ok_or_else(|| OpenError::Structure {
+            let place = |column: &format::ArchivedColumn| {
+                column.place(body.len()).ok_or_else(|| OpenError::Structure {
                     path: path.to_owned(),
                     what: "a column lies outside the body".to_owned(),
                 })
             };
-            let directory = HugeCopy::of(&body[column(&section.directory)?]).map_err(|source| {
-                OpenError::Io { action: "copy the directory of", path: path.to_owned(), source }
+            let directory = mapped.octets(&place(&section.directory)?);
+            let directory = HugeCopy::of(directory).map_err(|source| OpenError::Io {
+                action: "copy the directory of",
+                path: path.to_owned(),
+                source,
             })?;
-            Ok(Columns { heap: column(&section.heap)?, directory })
+            Ok(Columns { heap: place(&section.heap)?, directory })
         };
         let regions = root.regions.iter().map(|name| Region::trusted(name)).collect();
         let (services, hosts) = (columns(&root.services)?, columns(&root.hosts)?);
-        Ok(Self { services, hosts, regions, mapped })
+        let hasher = Hasher::new(mapped.header.seed);
+        Ok(Self { services, hosts, regions, hasher, mapped })
     }
 
     /// Counts, digest and offset vector.
@@ -124,7 +129,7 @@ impl Snapshot {
 
     #[inline]
     pub(crate) fn host(&self, name: &[u8]) -> Option<HostEntry<'_>> {
-        let hash = hash64(self.mapped.header.seed, name);
+        let hash = self.hasher.hash(name);
         let hosts = self.hosts();
         let bucket = hosts.from(hosts.start(hash)?)?;
         prefetch(bucket, BUCKET_LINES);
@@ -133,7 +138,7 @@ impl Snapshot {
     }
 
     pub(crate) fn service(&self, id: &str) -> Option<ServiceRecord<'_>> {
-        let hash = hash64(self.mapped.header.seed, id.as_bytes());
+        let hash = self.hasher.hash(id.as_bytes());
         services::find(self.services(), hash, id).map(|(_, record)| record)
     }
 
@@ -154,8 +159,7 @@ impl Snapshot {
 
     #[inline]
     fn section<'a>(&'a self, columns: &'a Columns) -> Section<'a> {
-        let heap = self.mapped.body().get(columns.heap.clone()).unwrap_or_default();
-        Section::new(heap, columns.directory.octets())
+        Section::new(self.mapped.octets(&columns.heap), columns.directory.octets())
     }
 
     fn service_changes(&self, record: Option<(usize, ServiceRecord<'_>)>) -> Vec<Result<Change, String>> {

@@ -7,7 +7,7 @@ use std::{io, ops::Range};
 
 use memmap2::{Advice, MmapMut};
 
-/// A section's columns: where the heap stands in the body, and a copy of the directory.
+/// A section's columns: where the heap stands in the file, and a copy of the directory.
 pub(crate) struct Columns {
     pub(crate) heap: Range<usize>,
     pub(crate) directory: HugeCopy,
