@@ -3,7 +3,7 @@ use super::Stage;
 use crate::failure::Failure;
 use crate::generator::{Load, Outcome};
 use crate::limits::{EQUAL_LOAD_OF_CARRIED, EQUAL_LOAD_OF_NGINX, SHARE_WINDOW_SECONDS};
-use crate::peers::{Idle, Peer, Running};
+use crate::peers::{Enters, Idle, Peer, Running};
 use crate::report::{Figure, Unit};
 use crate::rounds::{Turn, Turns, measure, take_turns};
 use crate::stats::median;
@@ -24,10 +24,12 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Figure>, Failure> {
         let what = format!("saturated, {connections} connections");
         let saturated = load_each(stage, &running, &what, |_| closed)?;
         let rates = Rates::of(&running, &saturated);
-        let what = format!("{} requests/s, {connections} connections", rates.common);
+        let what = format!("{connections} connections, {} requests/s offered to all", rates.common);
+        let before = enters(&running)?;
         let equal =
             load_each(stage, &running, &what, |index| Load { rate: Some(rates.each[index]), ..closed })?;
-        figures.extend(equal_load_figures(stage, &running, connections, &rates, &equal));
+        let notes = [rates.note(&running), rounds_note(&equal), enters_note(before, enters(&running)?)];
+        figures.extend(equal_load_figures(stage, &running, connections, &what, &notes, &equal));
         figures.extend(saturated_figures(stage, &running, connections, &saturated));
     }
     Ok(figures)
@@ -59,6 +61,20 @@ impl Rates {
             less.map(|(one, rate)| format!("{} cannot follow: {rate}/s", one.peer.name())).collect();
         less.join(", ")
     }
+}
+
+/// The subject's calls of io_uring_enter so far, where it is ringway.
+fn enters(running: &[Running]) -> Result<Option<Enters>, Failure> {
+    running.iter().find(|one| one.peer == Peer::Ringway).map(Enters::of).transpose()
+}
+
+fn enters_note(before: Option<Enters>, after: Option<Enters>) -> String {
+    let per_request = after.zip(before).map(|(after, before)| after.per_request_since(before));
+    per_request.map_or(String::new(), |enters| format!("ringway: {enters:.2} enters a request"))
+}
+
+fn joined(notes: &[String]) -> String {
+    notes.iter().filter(|note| !note.is_empty()).cloned().collect::<Vec<_>>().join("; ")
 }
 
 /// Rates are positive and far below 2^53.
@@ -104,19 +120,20 @@ fn equal_load_figures(
     stage: &Stage<'_>,
     running: &[Running],
     connections: u32,
-    rates: &Rates,
+    what: &str,
+    notes: &[String],
     turns: &Turns,
 ) -> Vec<Figure> {
     let cpu = Figure::new(
         format!("cpu_{connections}"),
-        format!("CPU per request, {connections} connections, {} requests/s offered to all", rates.common),
+        format!("CPU per request, {what}"),
         Unit::Micros,
         by_peer(running, turns, Turn::cpu_us_per_request),
     )
     .goal(Some(Peer::Nginx), 0.75)
     .goal(Some(Peer::Haproxy), 0.60)
     .goal(Some(Peer::Pingora), 1.0)
-    .note([rates.note(running), rounds_note(turns)].join(" ").trim().to_owned());
+    .note(joined(notes));
     let seconds = stage.options.seconds * stage.options.plan.rounds as u64;
     let short = if seconds < SHARE_WINDOW_SECONDS { ", too short to trust" } else { "" };
     let share = Figure::new(

@@ -5,6 +5,7 @@
 //! metrics. One worker, one CPU. With the data set loaded the others still know
 //! [`crate::limits::INLINE_HOSTS`] names and send all the rest to one pool of the 64 endpoints: less work
 //! than ringway's, since none of them holds four million names.
+mod enters;
 mod haproxy;
 mod nginx;
 mod pingora;
@@ -17,6 +18,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde::Serialize;
+
+pub use enters::Enters;
 
 use crate::failure::Failure;
 use crate::limits::{READY_SECONDS, READY_WITH_SNAPSHOT_SECONDS};

@@ -2,11 +2,9 @@
 use super::Counted;
 use crate::failure::Failure;
 use crate::generator::Load;
-use crate::peers::{Idle, Peer, Programs, Running};
+use crate::peers::{Enters, Idle, Peer, Programs, Running};
 use crate::scene::Scene;
 
-const ENTERS: &str = "ringway_ring_enters_total";
-const REQUESTS: &str = "ringway_requests_total";
 const SECONDS: u64 = 5;
 
 /// At one connection every wait is seen; at 64 waits are shared, and sharing them is what the ring is for.
@@ -21,11 +19,9 @@ pub(super) fn count(programs: &Programs, scene: &Scene) -> Result<Vec<Counted>, 
             let run =
                 || scene.generator.run("ringway", ringway.address, load, scene.hosts_argument(), scene.dir());
             run()?; // upstream connections are made
-            let before = (ringway.counter(ENTERS)?, ringway.counter(REQUESTS)?);
+            let before = Enters::of(&ringway)?;
             run()?;
-            let (enters, requests) =
-                (ringway.counter(ENTERS)? - before.0, ringway.counter(REQUESTS)? - before.1);
-            Ok(Counted { name, per_request: enters as f64 / requests.max(1) as f64 })
+            Ok(Counted { name, per_request: Enters::of(&ringway)?.per_request_since(before) })
         })
         .collect()
 }

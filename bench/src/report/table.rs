@@ -7,6 +7,8 @@ use super::{Figure, Goal, Run, Unit};
 use crate::peers::Peer;
 use crate::stats::{Spread, Verdict};
 
+/// More than this at the start is somebody else's work.
+const BUSY_LOAD_AVERAGE: f64 = 1.0;
 /// Columns of text: wide enough for four peers, narrow enough for a wide terminal.
 const WIDTH: u16 = 170;
 
@@ -18,6 +20,12 @@ pub fn print(run: &Run, out: &mut impl Write) -> io::Result<()> {
         "{} × {}, {:.0} GiB, Linux {}, load average {} at start",
         machine.cpus, machine.cpu, machine.memory_gib, machine.kernel, machine.load_average
     )?;
+    if machine.load_average > BUSY_LOAD_AVERAGE {
+        writeln!(
+            out,
+            "Others were at work on this machine: believe no absolute figure, and repeat a missed one."
+        )?;
+    }
     writeln!(out, "{}", run.versions.join(" · "))?;
     writeln!(out, "{}", run.conditions)?;
     let peers = peers_of(&run.figures);
