@@ -39,6 +39,7 @@ fn nothing_stays(router: &Router, mut act: impl FnMut(Leave)) {
     router.wait_quiet();
     // Up to one kept connection on the other core.
     wait_until("the descriptors are given back", || router.descriptors() <= before + 1);
+    router.wait_metric("ringway_ring_buffers_out", 0);
     assert_eq!(router.metric("ringway_panics_total"), 0);
 }
 

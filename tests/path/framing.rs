@@ -144,3 +144,98 @@ fn interim_answers_without_end_are_refused() {
     assert_eq!((got.status, interim), (502, 32));
     wait_until("the origin's connection is closed", || origin.open() == 0);
 }
+
+/// Both bodies at once: the answer begins before the request has ended, and neither waits for the other.
+#[test]
+fn a_body_that_comes_back_while_it_goes_up() {
+    const SIZE: usize = 24 << 20;
+    let origin = Origin::start(|mut visit| {
+        while visit.head().is_ok() {
+            visit.say(format!("HTTP/1.1 200 OK\r\nContent-Length: {SIZE}\r\n\r\n"));
+            let mut left = SIZE;
+            while left > 0 {
+                let Ok(piece) = visit.wire.exactly(left.min(10_000)) else { return };
+                left -= piece.len();
+                visit.say(piece);
+            }
+        }
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    let mut up = Wire::new(client.stream.try_clone().unwrap());
+    for _ in 0..2 {
+        let sending = std::thread::spawn(move || {
+            let head = format!("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: {SIZE}\r\n\r\n");
+            up.send(head).and_then(|()| up.send(noise(SIZE))).map(|()| up)
+        });
+        let got = client.response().unwrap();
+        up = sending.join().unwrap().unwrap();
+        assert!(got.status == 200 && got.body == noise(SIZE), "another body came back");
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
+/// An origin that has heard enough says so before it closes; the client must hear it rather than a 502.
+#[test]
+fn a_refusal_in_the_middle_of_an_upload_is_heard() {
+    let origin = Origin::start(|mut visit| {
+        if visit.head().is_ok() {
+            visit.say(
+                "HTTP/1.1 413 Content Too Large\r\nContent-Length: 6\r\nConnection: close\r\n\r\nenough",
+            );
+            visit.wire.finish_sending();
+            visit.wait_for_end();
+        }
+    });
+    let router = Setup::to(&[origin.address]).start();
+    for _ in 0..20 {
+        let mut client = router.connect();
+        let mut up = Wire::new(client.stream.try_clone().unwrap());
+        let sending = std::thread::spawn(move || {
+            let size = 8 << 20;
+            // Fails once the router has had enough, too.
+            let _ = up.send(format!("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: {size}\r\n\r\n"));
+            let _ = up.send(vec![b'x'; size]);
+        });
+        let got = client.response().unwrap();
+        assert_eq!((got.status, got.text()), (413, "enough"));
+        drop(client);
+        sending.join().unwrap();
+    }
+    router.wait_quiet();
+}
+
+#[test]
+fn requests_behind_a_last_one_are_not_served() {
+    let origin = Origin::saying("fine");
+    let router = Setup::to(&[origin.address]).start();
+    for last in [
+        "GET /last HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n",
+        "GET /last HTTP/1.0\r\nHost: a.test\r\n\r\n",
+        "NONSENSE\r\n\r\n",
+    ] {
+        let mut client = router.connect();
+        client.send(format!("{GET}{last}{}", GET.replace("GET /", "GET /behind"))).unwrap();
+        assert_eq!(client.response().unwrap().status, 200);
+        assert_eq!(client.response().unwrap().head.get("connection"), Some("close"));
+        assert_eq!(client.end(), Cut::Closed);
+    }
+    assert!(origin.requests().iter().all(|head| head.path() != "/behind"));
+}
+
+#[test]
+fn kept_connections_age_and_are_bounded() {
+    let origin = Origin::saying("fine");
+    let setup = || Setup::to(&[origin.address]).set("cores", serde_json::json!([0]));
+    let aging = setup().set("timeouts.upstream_idle", "300ms").start();
+    assert_eq!(aging.connect().ask(GET).status, 200);
+    aging.wait_metric("ringway_upstream_idle", 1);
+    aging.wait_metric("ringway_upstream_idle", 0);
+    wait_until("the kept connection is closed", || origin.open() == 0);
+    let keeping_none = setup().set("limits.upstream_idle_connections", 0).start();
+    let mut client = keeping_none.connect();
+    (0..3).for_each(|_| assert_eq!(client.ask(GET).status, 200));
+    assert_eq!(keeping_none.metric("ringway_upstream_connects_total"), 3);
+    assert_eq!(keeping_none.metric("ringway_upstream_idle"), 0);
+    wait_until("no connection is kept", || origin.open() == 0);
+}

@@ -181,7 +181,7 @@ fn readers_that_stand_still_hold_back_their_origins() {
         std::mem::replace(&mut last, now) == now
     });
     let grown = router.resident().saturating_sub(before);
-    println!("{READERS} readers that stand still: {} KiB each", grown / READERS >> 10);
+    println!("{READERS} readers that stand still: {} KiB each", (grown / READERS) >> 10);
     assert!(grown <= READERS * EACH, "{grown} octets for {READERS} readers");
     // Nobody else is the worse for it.
     let other = router.connect().ask("GET /warm HTTP/1.1\r\nHost: a.test\r\n\r\n");

@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 #![allow(unreachable_pub)] // `support` says `pub` as a library would; a test binary has no outside
+#![allow(clippy::cast_possible_truncation)] // figures here are small, on machines of 64 bits
 #![allow(clippy::print_stdout)] // figures, and what a part said before its test failed
 
 #[path = "../support/mod.rs"]
 mod support;
 
+mod chaos;
 mod clients_gone;
 mod forward;
 mod framing;
@@ -20,4 +22,5 @@ mod panics;
 mod process;
 mod rewriting;
 mod slow;
+mod splits;
 mod state;

@@ -46,7 +46,7 @@ fn functions(source: &Source) -> Vec<(usize, String)> {
         let name: String = code[at + 3..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         let Some(body) = body(&code[at..]) else { continue };
         if !name.is_empty() {
-            let line = code[..at].lines().count().max(1);
+            let line = code[..at].matches('\n').count() + 1;
             found.push((code[at..at + body].lines().count(), format!("{}:{line} {name}", source.path)));
         }
     }
