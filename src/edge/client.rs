@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::core::{Door, Edge};
 use super::reader::Reader;
 use super::relay;
+use crate::limits;
 use crate::runtime::{Fault, Stream};
 
 /// Kept small: an idle connection is this, its task and its slot.
@@ -72,11 +73,22 @@ impl Client {
         }
     }
 
+    /// Waits until the answers that the client has yet to read leave room for more; false if it has stopped reading. Small
+    /// ones are sent without a wait of their own, so a client that only asks is held back here.
+    pub(super) async fn has_room(&self, edge: &Edge) -> bool {
+        let most = limits::SEND_QUEUE_OCTETS;
+        self.stream.queued_octets() <= most || self.takes_to(most / 2, edge).await
+    }
+
     /// Waits until all answers are with the kernel; false if the client has stopped reading. A connection that closes before
     /// may cut the last one.
     pub(super) async fn has_taken_all(&self, edge: &Edge) -> bool {
+        self.stream.queued_octets() == 0 || self.takes_to(0, edge).await
+    }
+
+    async fn takes_to(&self, left: usize, edge: &Edge) -> bool {
         let progress = edge.settings.timeouts.origin.body_progress;
-        self.stream.queued_octets() == 0 || relay::taken(&self.stream, 0, progress).await.is_ok()
+        relay::taken(&self.stream, left, progress).await.is_ok()
     }
 
     /// The peer's address, asked once. A peer that is gone has none, and will not read an answer either.

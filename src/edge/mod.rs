@@ -76,7 +76,7 @@ fn serve_connection(open: Open, mut client: Client) -> impl Future<Output = ()> 
 /// client may send more.
 async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
     let mut in_a_row = 0;
-    loop {
+    while client.has_room(edge).await {
         let mut scratch = edge.take_scratch();
         let goes_on = serve_request(edge, client, &mut scratch).await;
         edge.keep_scratch(scratch);
@@ -96,6 +96,7 @@ async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
             Next::Nothing | Next::End => return true,
         }
     }
+    false
 }
 
 /// One request, from its head to its line in the log; true if the connection may carry another.
