@@ -142,3 +142,32 @@ fn a_renamed_log_is_begun_anew() {
         !router.log().is_empty()
     });
 }
+
+/// What reads the log may stop reading, or go away: requests go on, and the process still ends when it should.
+#[test]
+fn a_reader_of_the_log_that_stalls_or_leaves() {
+    const REQUESTS: usize = 6000;
+    let origin = Origin::saying("fine");
+    for leaves in [false, true] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let setup = Setup::to(&[origin.address]).set("access_log.path", "stdout").stdout(writer);
+        let mut router = setup.start();
+        // A stalled reader's pipe is full after some hundred lines, and the ring of a core after some thousand.
+        let reader = (!leaves).then_some(reader);
+        let mut client = router.connect();
+        for _ in 0..REQUESTS {
+            assert_eq!(client.ask(GET).status, 200);
+        }
+        drop(client);
+        router.wait_quiet();
+        if leaves {
+            wait_until("the failure is counted", || router.metric("ringway_log_write_failures_total") > 0);
+        } else {
+            wait_until("records are dropped", || router.metric("ringway_log_dropped_total") > 0);
+        }
+        router.part.signal("TERM");
+        let status = router.part.wait_exit(std::time::Duration::from_secs(10));
+        assert_eq!(status.code(), Some(0), "{}", router.part.said());
+        drop(reader);
+    }
+}

@@ -61,6 +61,23 @@ fn five_mistakes_are_five_lines() {
 }
 
 #[test]
+fn a_configuration_that_cannot_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().display().to_string();
+    let binary = dir.path().join("binary.yaml");
+    std::fs::write(&binary, noise(5000)).unwrap();
+    for path in ["/nonexistent/edge.yaml", &directory, &binary.display().to_string()] {
+        let (code, told) = ringway(&["check", "--config", path]);
+        assert!(code == 1 && told.contains(path), "{code}: {told}");
+        let output = part::run(&[env!("CARGO_BIN_EXE_ringway"), "run", "--config", path], "cargo");
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()),
+            (Some(1), told)
+        );
+    }
+}
+
+#[test]
 fn a_second_router_on_the_same_port_is_refused() {
     let origin = Origin::saying("fine");
     let router = Setup::to(&[origin.address]).start();
@@ -170,7 +187,7 @@ fn stuck(drain: &str) -> (Router, Origin, Wire) {
 fn a_drain_ends_in_time() {
     let (mut router, _origin, mut client) = stuck("500ms");
     let began = Instant::now();
-    router.part.signal("TERM");
+    router.part.signal("INT");
     assert_eq!(router.part.wait_exit(SOON).code(), Some(0));
     assert!(began.elapsed() >= Duration::from_millis(450), "{:?}", began.elapsed());
     assert!(client.response().is_err());

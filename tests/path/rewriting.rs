@@ -189,3 +189,24 @@ fn requests_with_a_body_keep_their_framing() {
     assert_eq!(got.text(), "hello");
     assert_eq!(origin.connections(), 1);
 }
+
+#[test]
+fn options_for_the_server_as_a_whole() {
+    let (router, origin) = pair();
+    for target in ["*", "http://a.test"] {
+        let got = router.connect().ask(format!("OPTIONS {target} HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+        assert_eq!(got.status, 200);
+    }
+    assert!(origin.requests().iter().all(|head| head.start == "OPTIONS * HTTP/1.1"));
+}
+
+#[test]
+fn ipv4_peers_of_a_dual_stack_listener_are_ipv4() {
+    let origin = Origin::saying("fine");
+    let setup = Setup::to(&[origin.address]).listener("trusted_proxies", vec!["127.0.0.0/8"]);
+    let listen = format!("[::]:{}", setup.address.port());
+    let router = setup.listener("address", listen).start();
+    let got = router.connect().ask(get("X-Forwarded-For: 1.2.3.4\r\n"));
+    assert_eq!(origin.requests()[0].all("x-forwarded-for"), ["1.2.3.4, 127.0.0.1"]);
+    assert_eq!(router.logged(got.head.get("x-request-id").unwrap())["client.ip"], "127.0.0.1");
+}

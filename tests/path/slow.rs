@@ -227,3 +227,27 @@ fn a_reader_that_pauses_near_the_end_gets_the_rest() {
     });
     router.wait_quiet();
 }
+
+/// Requests without end from a client that reads no answer: it is held back, and the router does not grow.
+#[test]
+fn a_client_that_asks_and_never_reads_is_held_back() {
+    const GROWTH: u64 = 8 << 20;
+    let origin = Origin::saying("fine");
+    let setup = Setup::to(&[origin.address]).set("access_log.success_sample", 0);
+    let router = setup.set("timeouts.body_progress", "1s").start();
+    for host in ["a.test", "b.test"] {
+        let request = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        assert!(router.connect().ask(&request).status > 0);
+        let before = router.resident();
+        let mut client = router.connect();
+        let many = request.repeat(1000);
+        // Ends when the router gives the client up; bounded in any case.
+        let sent = (0..2000).take_while(|_| client.send(&many).is_ok()).count();
+        let grown = router.resident().saturating_sub(before);
+        println!("{host}: {sent} thousand requests without reading, grew by {} KiB", grown >> 10);
+        assert!(sent < 2000, "was never held back");
+        assert!(grown <= GROWTH, "grew by {grown} octets");
+        drop(client);
+        router.wait_quiet();
+    }
+}

@@ -17,6 +17,7 @@ pub struct Setup {
     pub dir: tempfile::TempDir,
     config: Value,
     under: Vec<String>,
+    stdout: Option<Stdio>,
 }
 
 impl Setup {
@@ -31,7 +32,7 @@ impl Setup {
             "access_log": { "path": dir.path().join("access.log"), "success_sample": 1 },
             "services": [],
         });
-        Setup { address, admin, dir, config, under: Vec::new() }
+        Setup { address, admin, dir, config, under: Vec::new(), stdout: None }
     }
 
     pub fn service(mut self, id: &str, hosts: &[&str], endpoints: &[SocketAddr]) -> Setup {
@@ -71,6 +72,12 @@ impl Setup {
         self
     }
 
+    /// Where the router's standard output goes; else nowhere.
+    pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Setup {
+        self.stdout = Some(stdout.into());
+        self
+    }
+
     /// Writes the configuration and tells where.
     pub fn write(&self) -> PathBuf {
         let file = self.dir.path().join("edge.yaml");
@@ -79,11 +86,12 @@ impl Setup {
     }
 
     /// Starts the router without waiting for it.
-    pub fn launch(self) -> Router {
+    pub fn launch(mut self) -> Router {
         let config = self.write().display().to_string();
         let mut line = self.under.clone();
         line.extend([env!("CARGO_BIN_EXE_ringway"), "run", "--config", &config].map(str::to_owned));
-        let part = Part::start(&line, "util-linux", self.dir.path(), Stdio::null());
+        let stdout = self.stdout.take().unwrap_or_else(Stdio::null);
+        let part = Part::start(&line, "util-linux", self.dir.path(), stdout);
         Router { address: self.address, admin: self.admin, part, setup: self }
     }
 
