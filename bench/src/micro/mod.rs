@@ -1,5 +1,6 @@
 //! Parts of the request's and the change's path, timed alone: nanoseconds an operation.
 mod chase;
+mod clock;
 mod http;
 mod pick;
 mod table;

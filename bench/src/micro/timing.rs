@@ -1,7 +1,8 @@
 //! How a closure is timed: warmed, long enough for the clock, in turns with the others.
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::clock;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Progress;
@@ -38,17 +39,17 @@ impl Case {
     }
 
     fn run(&mut self, count: u64) -> Duration {
-        let start = Instant::now();
+        let start = clock::now();
         black_box((self.operations)(black_box(count)));
-        start.elapsed()
+        clock::now() - start
     }
 
     /// Operations that fill a run, found while warming up.
     fn warm_up(&mut self) -> u64 {
-        let (start, mut count) = (Instant::now(), 64);
+        let (start, mut count) = (clock::now(), 64);
         loop {
             let took = self.run(count).as_secs_f64();
-            if start.elapsed() >= WARM_UP && took >= RUN.as_secs_f64() / 8.0 {
+            if clock::now() - start >= WARM_UP && took >= RUN.as_secs_f64() / 8.0 {
                 // Positive, and far below 2^53.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 return ((count as f64 * RUN.as_secs_f64() / took) as u64).max(1);
@@ -96,8 +97,8 @@ mod tests {
     fn a_known_pause_is_found_again() {
         let pause = Duration::from_micros(200);
         let mut cases = [Case::new("pause", "", move |count| {
-            let end = Instant::now() + pause * u32::try_from(count).unwrap();
-            while Instant::now() < end {
+            let end = clock::now() + pause * u32::try_from(count).unwrap();
+            while clock::now() < end {
                 std::hint::spin_loop();
             }
             count

@@ -26,6 +26,9 @@ struct Entry {
     per_request: f64,
     #[serde(default = "tolerance")]
     tolerance_percent: f64,
+    /// Of a tolerance that is not the usual one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    why: String,
 }
 
 fn tolerance() -> f64 {
@@ -49,13 +52,14 @@ impl Accepted {
         std::fs::write(path, HEADER.to_owned() + &text).map_err(Failure::file(path))
     }
 
-    /// Takes over `counted`, to four decimals; tolerances stay.
+    /// Takes over `counted`, to four decimals; tolerances and reasons stay.
     pub(super) fn accept(&mut self, counted: &[Counted]) {
         for one in counted {
-            let entry = self
-                .0
-                .entry(one.name.to_owned())
-                .or_insert(Entry { per_request: 0.0, tolerance_percent: TOLERANCE_PERCENT });
+            let entry = self.0.entry(one.name.to_owned()).or_insert(Entry {
+                per_request: 0.0,
+                tolerance_percent: TOLERANCE_PERCENT,
+                why: String::new(),
+            });
             entry.per_request = (one.per_request * 10_000.0).round() / 10_000.0;
         }
     }
@@ -77,7 +81,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("accepted.toml");
         assert_eq!(Accepted::read(&path).unwrap(), Accepted::default());
-        std::fs::write(&path, "[enters]\nper_request = 4.0\ntolerance_percent = 10.0\n").unwrap();
+        std::fs::write(&path, "[enters]\nper_request = 4.0\ntolerance_percent = 10.0\nwhy = \"w\"\n")
+            .unwrap();
         let mut accepted = Accepted::read(&path).unwrap();
         accepted.accept(&[
             Counted { name: "enters", per_request: 5.000_04 },
@@ -86,6 +91,7 @@ mod tests {
         accepted.write(&path).unwrap();
         let again = Accepted::read(&path).unwrap();
         assert_eq!(again, accepted);
+        assert_eq!(again.0["enters"].why, "w");
         assert_eq!(again.bound("enters"), Some((5.0, 5.5)));
         assert_eq!(again.bound("instructions"), Some((9000.0, 9270.0)));
         assert_eq!(again.bound("other"), None);
