@@ -7,7 +7,7 @@ use crate::{
     overlay::{Overlay, Seeds},
     record::{Change, Class, Endpoint, HostValue, Key, Record},
     region::RegionKey,
-    snapshot::{Kind, PackedSet, ServiceRecord, Snapshot},
+    snapshot::{HostEntry, Kind, PackedSet, ServiceRecord, Snapshot},
 };
 
 /// One state of the table, immutable. Cloning it costs a few reference counts: the writer publishes clones, a core keeps
@@ -54,6 +54,11 @@ impl View {
         {
             return self.overlay_hit(change);
         }
+        self.base_host(name)
+    }
+
+    #[inline]
+    fn base_host(&self, name: &[u8]) -> Option<HostHit<'_>> {
         let entry = self.base.as_deref()?.host(name)?;
         if let Some(class) = entry.bound() {
             return Some(HostHit::Service(ServiceRef {
@@ -62,14 +67,20 @@ impl View {
                 found: Found::Base(entry.service()?),
             }));
         }
-        let (class, found) = match entry.kind()? {
-            Kind::Platform | Kind::Custom => return None,
-            Kind::PlatformUnbound => (Class::Platform, Found::Id(entry.text()?)),
-            Kind::CustomUnbound => (Class::Custom, Found::Id(entry.text()?)),
-            Kind::Tombstone => return Some(HostHit::Tombstone { reason: entry.text()? }),
-            Kind::Grave => return None,
-        };
-        Some(HostHit::Service(ServiceRef { view: self, class, found }))
+        self.rare_hit(&entry)
+    }
+
+    /// Apart from the path of mapped hosts, which is kept short.
+    #[cold]
+    fn rare_hit<'v>(&'v self, entry: &HostEntry<'v>) -> Option<HostHit<'v>> {
+        let unbound =
+            |class| Some(HostHit::Service(ServiceRef { view: self, class, found: Found::Id(entry.text()?) }));
+        match entry.kind()? {
+            Kind::Platform | Kind::Custom | Kind::Grave => None,
+            Kind::PlatformUnbound => unbound(Class::Platform),
+            Kind::CustomUnbound => unbound(Class::Custom),
+            Kind::Tombstone => Some(HostHit::Tombstone { reason: entry.text()? }),
+        }
     }
 
     /// Mapped host names and tombstones of the base; 0 without one.
@@ -108,6 +119,7 @@ impl View {
         standing.chain(self.overlay.changes().cloned().map(Ok))
     }
 
+    #[inline(never)]
     fn overlay_host(&self, name: &[u8]) -> Option<&Change> {
         let hash = self.seeds.host.hash(name);
         self.overlay.find(

@@ -14,7 +14,7 @@ use super::{
     error::BuildError,
     format::{Body, Column, Counts, Header, Section as BodySection},
     hosts::{self, Entry, Kind},
-    section::{HEAP_PADDING_OCTETS, Section, bucket_of},
+    section::{Section, bucket_of},
     services,
     stage::Stage,
     writer::BlockWriter,
@@ -80,7 +80,6 @@ impl<'a> BodyBuilder<'a> {
             report(self.progress, Step::Services, done);
         }
         let directory = directory.end(heap.len())?;
-        heap.resize(heap.len() + HEAP_PADDING_OCTETS, 0);
         Ok((heap, directory))
     }
 
@@ -103,7 +102,6 @@ impl<'a> BodyBuilder<'a> {
         }
         self.out.put(bucket.pack())?;
         let directory = bucket.directory.end(self.out.position() - start)?;
-        self.out.put(&[0; HEAP_PADDING_OCTETS])?;
         let heap = self.out.column(self.out.position() - start);
         self.put_directory(heap, &directory)
     }

@@ -59,7 +59,7 @@ impl ArchivedColumn {
 pub(crate) fn layout_hash() -> u64 {
     const WORDS: &str = "rkyv 0.8 little_endian aligned pointer_width_64; \
         root: services(heap u8, directory u32) hosts(heap u8, directory u32) regions; \
-        host bucket: (fingerprints lengths (value name)) (version text?); \
+        host bucket: (fingerprints starts (length value name) 0) (version text?); \
         service record: length id sets(region version v4 v6 endpoints) kind version owner home policy regions; hash 1";
     let seed = (size_of::<ArchivedBody>() as u64) << 8 | align_of::<ArchivedBody>() as u64;
     hash64(seed, WORDS.as_bytes())

@@ -2,15 +2,16 @@
 //!
 //! ```text
 //! bucket  group × 1.. │ (version text?) × names
-//! group   fingerprint × 8 │ length × 8 │ (value name) × up to 8
+//! group   fingerprint × 8 │ start × 8 │ (length value name) × up to 8 │ 0
 //! ```
-//! Fingerprints and lengths are octets, a name that is not there has length 0, and a group with eight names is followed by
-//! another. A value is a `u32`: the octet offset of the service's record in the services' heap, a multiple of 8, and in its
-//! low three bits what the host name is ([`Kind`]). The text is a service id or a reason where the kind has one.
+//! Fingerprints and lengths are octets, starts are `u16` from where the group starts. A lane without a name starts at the
+//! group's last octet, a name of length 0; a group with eight names is followed by another. A value is a `u32`: the octet
+//! offset of the service's record in the services' heap, a multiple of 8, and in its low three bits what the host name is
+//! ([`Kind`]). The text is a service id or a reason where the kind has one. The cold part, for the writer alone, comes last.
 //!
-//! Eight fingerprints and lengths are compared at once, and where a name stands is computed, not searched: no branch depends
-//! on memory before the name itself is compared, so that the processor runs ahead into whatever comes next. The cold part,
-//! for the writer alone, comes last.
+//! Eight fingerprints are compared at once, and where a name stands is read, not searched. No branch depends on memory before
+//! the name itself is compared, and few operations do: they wait for the bucket in the processor's scheduler, and the fewer
+//! they are, the further it runs ahead into whatever comes next.
 
 use crate::{
     id::{HostName, Reason, ServiceId},
@@ -33,8 +34,9 @@ pub(crate) enum Kind {
 
 pub(crate) const KIND_MASK: u32 = 7;
 const LANES: usize = 8;
-const VALUE_OCTETS: usize = 4;
-const HEAD_OCTETS: usize = 2 * LANES;
+const HEAD_OCTETS: usize = LANES + 2 * LANES;
+/// Length and value, in front of each name.
+const ENTRY_HEAD_OCTETS: usize = 1 + 4;
 
 /// One host name on its way into a bucket.
 pub(crate) struct Entry {
@@ -49,19 +51,7 @@ pub(crate) struct Entry {
 pub(crate) fn put_bucket(out: &mut Vec<u8>, entries: &[Entry]) {
     // One group more than is full, for a full one does not end the bucket.
     for first in (0..=entries.len()).step_by(LANES) {
-        let group = &entries[first..entries.len().min(first + LANES)];
-        let (mut fingerprints, mut lengths) = ([0; LANES], [0; LANES]);
-        for (lane, entry) in group.iter().enumerate() {
-            fingerprints[lane] = fingerprint(entry.hash);
-            lengths[lane] =
-                u8::try_from(entry.name.as_str().len()).expect("a host name has at most 253 octets");
-        }
-        out.extend_from_slice(&fingerprints);
-        out.extend_from_slice(&lengths);
-        for entry in group {
-            out.extend_from_slice(&entry.value.to_le_bytes());
-            out.extend_from_slice(entry.name.as_str().as_bytes());
-        }
+        put_group(out, &entries[first..entries.len().min(first + LANES)]);
     }
     for entry in entries {
         put_version(out, entry.version);
@@ -69,6 +59,23 @@ pub(crate) fn put_bucket(out: &mut Vec<u8>, entries: &[Entry]) {
             put_text(out, text);
         }
     }
+}
+
+fn put_group(out: &mut Vec<u8>, entries: &[Entry]) {
+    let (mut fingerprints, mut starts, mut packed) = ([0; LANES], [0; LANES], Vec::new());
+    for lane in 0..LANES {
+        starts[lane] = u16::try_from(HEAD_OCTETS + packed.len()).expect("eight names take 2 KiB at most");
+        if let Some(Entry { hash, name, value, .. }) = entries.get(lane) {
+            fingerprints[lane] = fingerprint(*hash);
+            packed.push(u8::try_from(name.as_str().len()).expect("a host name has at most 253 octets"));
+            packed.extend_from_slice(&value.to_le_bytes());
+            packed.extend_from_slice(name.as_str().as_bytes());
+        }
+    }
+    packed.push(0);
+    out.extend_from_slice(&fingerprints);
+    out.extend(starts.iter().flat_map(|start| start.to_le_bytes()));
+    out.extend_from_slice(&packed);
 }
 
 /// The low octet, since the bucket is chosen by the upper half.
@@ -85,29 +92,29 @@ pub(crate) struct Found<'a> {
     pub(crate) value: u32,
 }
 
-/// Finds `name`, compared whole. `bucket` begins with the bucket and may go on behind it by any length, at least by
-/// [`super::section::HEAP_PADDING_OCTETS`].
+/// Finds `name`, compared whole. `bucket` begins with the bucket and may go on behind it by any length.
 #[inline]
 pub(crate) fn find<'a>(bucket: &'a [u8], hash: u64, name: &[u8]) -> Option<Found<'a>> {
-    let wanted = (hash & 0xff) * ONES;
-    let wanted_length = name.len() as u64 * ONES;
-    let mut index = 0;
     if name.is_empty() {
-        return None; // it would match an empty lane
+        return None; // it would match a lane without a name
     }
-    for group in groups(bucket) {
-        let mut candidates = zero_octets((group.fingerprints ^ wanted) | (group.lengths ^ wanted_length));
+    let mut group = Group::at(bucket)?;
+    let mut first = 0;
+    loop {
+        let mut candidates = zero_octets(group.fingerprints() ^ (u64::from(fingerprint(hash)) * ONES));
         while candidates != 0 {
             let lane = candidates.trailing_zeros() as usize / LANES;
-            let (value, known) = group.entry(lane, name.len())?;
-            if is_same(known, name) {
-                return Some(Found { bucket, index: index + lane, value });
+            let (length, value, known) = group.entry(lane, name.len())?;
+            if length == name.len() && is_same(known, name) {
+                return Some(Found { bucket, index: first + lane, value });
             }
             candidates &= candidates - 1;
         }
-        index += LANES;
+        // Only now: whether there are more groups is as good as random, and a branch on it before the name is found would
+        // be mispredicted each second time.
+        group = group.following()?;
+        first += LANES;
     }
-    None
 }
 
 /// Whether two texts of one length are equal. Most host names have 16 to 32 octets, and are compared without a call.
@@ -125,55 +132,65 @@ fn is_same(known: &[u8], name: &[u8]) -> bool {
 /// Up to eight names.
 #[derive(Clone, Copy)]
 struct Group<'a> {
-    fingerprints: u64,
-    lengths: u64,
-    /// From behind the head on.
-    entries: &'a [u8],
+    head: &'a [u8; HEAD_OCTETS],
+    /// From the group's start on, and beyond its end.
+    octets: &'a [u8],
 }
 
 /// The groups of a bucket, of which there is at least one; none where the octets end.
-#[inline]
 fn groups(bucket: &[u8]) -> impl Iterator<Item = Group<'_>> {
-    let mut rest = Some(bucket);
-    std::iter::from_fn(move || {
-        let (head, entries) = rest?.split_first_chunk::<HEAD_OCTETS>()?;
-        let (fingerprints, lengths) = (word(head.first_chunk()), word(head.last_chunk()));
-        let group = Group { fingerprints, lengths, entries };
-        rest = if group.is_full() { entries.get(group.offset(LANES)..) } else { None };
-        Some(group)
-    })
+    std::iter::successors(Group::at(bucket), Group::following)
 }
 
 impl<'a> Group<'a> {
     #[inline]
-    fn is_full(&self) -> bool {
-        self.lengths >> 56 != 0
-    }
-
-    /// Where the entry of a lane starts; of lane 8, where they end.
-    #[inline]
-    fn offset(&self, lane: usize) -> usize {
-        let before = if lane < LANES { self.lengths & !(u64::MAX << (8 * lane)) } else { self.lengths };
-        VALUE_OCTETS * lane + sum_octets(before)
+    fn at(octets: &'a [u8]) -> Option<Self> {
+        Some(Self { head: octets.first_chunk()?, octets })
     }
 
     #[inline]
+    fn fingerprints(&self) -> u64 {
+        self.head.first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
+    }
+
+    #[inline]
+    fn start(&self, lane: usize) -> usize {
+        let starts = self.head[LANES..].as_chunks().0;
+        usize::from(u16::from_le_bytes(starts[lane % LANES]))
+    }
+
+    /// Length and value of a lane, and as many octets of its name as are asked for.
+    #[inline]
+    fn entry(&self, lane: usize, octets: usize) -> Option<(usize, u32, &'a [u8])> {
+        let start = self.start(lane);
+        let entry = self.octets.get(start..start + ENTRY_HEAD_OCTETS + octets)?;
+        let ([length, value @ ..], name) = entry.split_first_chunk::<ENTRY_HEAD_OCTETS>()?;
+        Some((usize::from(*length), u32::from_le_bytes(*value), name))
+    }
+
     fn length(&self, lane: usize) -> usize {
-        (self.lengths >> (8 * lane) & 0xff) as usize
+        self.octets.get(self.start(lane)).map_or(0, |&length| usize::from(length))
     }
 
-    /// Value and name of a lane, whose length is given.
-    #[inline]
-    fn entry(&self, lane: usize, length: usize) -> Option<(u32, &'a [u8])> {
-        let (value, rest) = self.entries.get(self.offset(lane)..)?.split_first_chunk()?;
-        Some((u32::from_le_bytes(*value), rest.get(..length)?))
+    /// The group behind this one, if this one is full.
+    fn following(&self) -> Option<Self> {
+        if self.length(LANES - 1) == 0 { None } else { Self::at(self.behind()?) }
+    }
+
+    /// What stands behind the group's last octet.
+    fn behind(&self) -> Option<&'a [u8]> {
+        let (last, length) = (self.start(LANES - 1), self.length(LANES - 1));
+        let end = if length == 0 { last } else { last + ENTRY_HEAD_OCTETS + length };
+        self.octets.get(end + 1..)
     }
 
     /// All lanes that hold a name, by value and name.
     fn entries(self) -> impl Iterator<Item = Option<(u32, &'a [u8])>> {
-        (0..LANES)
-            .filter(move |&lane| self.length(lane) > 0)
-            .map(move |lane| self.entry(lane, self.length(lane)))
+        let lengths = (0..LANES).map(move |lane| (lane, self.length(lane)));
+        lengths.filter(|&(_, length)| length > 0).map(move |(lane, length)| {
+            let (_, value, name) = self.entry(lane, length)?;
+            Some((value, name))
+        })
     }
 }
 
@@ -207,9 +224,7 @@ impl<'a> Found<'a> {
 
     /// Version and text: what stands behind the groups.
     fn cold(&self) -> Option<(Version, Option<&'a str>)> {
-        let last = groups(self.bucket).last()?;
-        let names = (0..LANES).filter(|&lane| last.length(lane) > 0).count();
-        let mut cold = Cursor::new(last.entries.get(last.offset(names)..)?);
+        let mut cold = Cursor::new(groups(self.bucket).last()?.behind()?);
         for entry in groups(self.bucket).flat_map(Group::entries).take(self.index) {
             cold.version()?;
             if Kind::of(entry?.0)?.has_text() {
@@ -251,24 +266,10 @@ impl Kind {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-#[inline]
-fn word(octets: Option<&[u8; 8]>) -> u64 {
-    octets.map_or(0, |octets| u64::from_le_bytes(*octets))
-}
-
 /// The high bit of each octet that is zero, and maybe of one behind it that is 1: candidates, to be compared.
 #[inline]
 fn zero_octets(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & HIGHS
-}
-
-/// The sum of all eight octets.
-#[inline]
-#[allow(clippy::cast_possible_truncation)] // at most 8 × 255
-fn sum_octets(word: u64) -> usize {
-    const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
-    let pairs = (word & EVEN) + (word >> 8 & EVEN);
-    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
 }
 
 #[cfg(test)]
@@ -277,7 +278,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{hash::hash64, snapshot::section::HEAP_PADDING_OCTETS};
+    use crate::hash::hash64;
 
     fn entry((length, (kind, counter)): (usize, (u32, u64)), number: usize) -> Entry {
         let name = format!("{number}.{}", "a.".repeat(126));
@@ -291,7 +292,6 @@ mod tests {
     fn packed(entries: &[Entry]) -> Vec<u8> {
         let mut bucket = Vec::new();
         put_bucket(&mut bucket, entries);
-        bucket.resize(bucket.len() + HEAP_PADDING_OCTETS, 0);
         bucket
     }
 
@@ -333,9 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_found_and_summed() {
-        assert_eq!(sum_octets(u64::MAX), 8 * 255);
-        assert_eq!(sum_octets(0x0102_0304_0506_0708), 36);
+    fn zero_octets_are_found() {
         assert_eq!(zero_octets(0x0102_0004_0506_0708), 0x0000_8000_0000_0000);
         assert_eq!(zero_octets(0x8080_8080_8080_8080), 0);
     }

@@ -196,7 +196,8 @@ impl<'a> HostEntry<'a> {
     #[inline]
     pub(crate) fn service(&self) -> Option<ServiceRecord<'a>> {
         let at = (self.found.value & !hosts::KIND_MASK) as usize;
-        self.snapshot.services().from(at).map(ServiceRecord::at)
+        let heap = self.snapshot.mapped.octets(&self.snapshot.services.heap);
+        heap.get(at..).map(ServiceRecord::at)
     }
 
     /// The reason of a tombstone, or the id of a service without record.

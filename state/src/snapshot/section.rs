@@ -43,9 +43,6 @@ pub(crate) struct Section<'a> {
     directory: &'a [[u8; 4]],
 }
 
-/// Zeros behind the last bucket: no less than a reader looks ahead.
-pub(crate) const HEAP_PADDING_OCTETS: usize = 64;
-
 impl<'a> Section<'a> {
     #[inline]
     pub(crate) fn new(heap: &'a [u8], directory: &'a [u8]) -> Self {
@@ -93,8 +90,7 @@ pub(crate) struct Bucket<'a> {
     /// Where in the heap.
     pub(crate) start: usize,
     pub(crate) length: usize,
-    /// The bucket and all of the heap behind it: a reader may load a whole word that starts within the bucket, for the heap
-    /// ends in padding.
+    /// The bucket and all of the heap behind it.
     pub(crate) octets: &'a [u8],
 }
 
