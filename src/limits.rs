@@ -63,8 +63,12 @@ pub const FINISH_TICKS: u32 = 500;
 pub const CLOSE_RETRY_TICKS: u32 = 100;
 /// How long an adaptive core polls after its last completion.
 pub const SPIN_BUDGET_US: u64 = 100;
-/// Buffers of one core's connections at most: what a connection may hold, twice (both directions).
-pub const CONNECTION_BUFFERED_OCTETS: usize = RECV_QUEUE_OCTETS + SEND_QUEUE_OCTETS + 32 * RECV_BUFFER_OCTETS;
+/// Buffers that the kernel may fill before a connection's receive is cancelled: 32 a turn, and up to three turns until
+/// the cancel has found the receive (seen with a sender that never pauses).
+pub const RECV_BURST_BUFFERS: usize = 3 * 32;
+/// What a connection may hold in receive buffers: unread, passed on and not yet sent, and a burst.
+pub const CONNECTION_BUFFERED_OCTETS: usize =
+    RECV_QUEUE_OCTETS + SEND_QUEUE_OCTETS + RECV_BURST_BUFFERS * RECV_BUFFER_OCTETS;
 /// Memory that one core pins: the two queues of its ring and the ring of provided buffers.
 pub const PINNED_OCTETS_PER_CORE: usize = RING_SUBMISSIONS as usize * 68
     + RING_COMPLETIONS as usize * 16
@@ -76,7 +80,7 @@ pub const GLOMMIO_IO_MEMORY_OCTETS: usize = 64 << 10;
 const _: () = assert!(RECV_BUFFERS.is_power_of_two(), "the kernel masks the ring's index");
 const _: () = assert!(RECV_BUFFERS_IN_RING < RECV_BUFFERS, "the rest must be able to wait on the stack");
 const _: () = assert!(RECV_BUFFER_OCTETS <= u16::MAX as usize, "a buffer's fill is kept in 16 bits");
-const _: () = assert!(CONNECTION_BUFFERED_OCTETS <= 256 << 10, "R-009: 256 KiB per connection and direction");
+const _: () = assert!(CONNECTION_BUFFERED_OCTETS <= 512 << 10, "R-009: bounded per connection; docs/decisions/0005");
 const _: () = assert!(PINNED_OCTETS_PER_CORE <= 1 << 20, "must fit an unprivileged user's memlock limit");
 
 // HTTP/1.1 heads and bodies.
