@@ -80,7 +80,8 @@ pub const GLOMMIO_IO_MEMORY_OCTETS: usize = 64 << 10;
 const _: () = assert!(RECV_BUFFERS.is_power_of_two(), "the kernel masks the ring's index");
 const _: () = assert!(RECV_BUFFERS_IN_RING < RECV_BUFFERS, "the rest must be able to wait on the stack");
 const _: () = assert!(RECV_BUFFER_OCTETS <= u16::MAX as usize, "a buffer's fill is kept in 16 bits");
-const _: () = assert!(CONNECTION_BUFFERED_OCTETS <= 512 << 10, "R-009: bounded per connection; docs/decisions/0005");
+const _: () =
+    assert!(CONNECTION_BUFFERED_OCTETS <= 512 << 10, "R-009: bounded per connection; docs/decisions/0005");
 const _: () = assert!(PINNED_OCTETS_PER_CORE <= 1 << 20, "must fit an unprivileged user's memlock limit");
 
 // HTTP/1.1 heads and bodies.
