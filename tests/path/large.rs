@@ -159,7 +159,7 @@ fn an_upload_to_a_reader_that_is_slow_at_first() {
 #[test]
 fn readers_that_stand_still_hold_back_their_origins() {
     const READERS: u64 = 32;
-    const EACH: u64 = 256 << 10;
+    const EACH: u64 = ringway::limits::CONNECTION_BUFFERED_OCTETS as u64;
     let _alone = alone();
     let origin = origin(512 * MEGABYTE, false);
     let router = Setup::to(&[origin.address]).start();

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold Rust of ours; peers and build output are not ours.
+/// Folders that hold Rust of ours; the pingora peer and build output are not ours.
 const FOLDERS: &[&str] = &["src", "state", "loadgen", "bench", "tests"];
-const NOT_OURS: &[&str] = &["target", "peers", "out", "corpus", "artifacts"];
+const NOT_OURS: &[&str] = &["target", "pingora", "out", "corpus", "artifacts"];
 
 pub(crate) struct Source {
     /// From the workspace's root.
