@@ -50,13 +50,15 @@ impl Body {
     }
 }
 
-/// Writes a whole body; slowly at first if `slow`.
+/// Writes a whole body, or until the peer has had enough; slowly at first if `slow`.
 fn write(stream: &mut TcpStream, size: u64, slow: bool) {
     let mut body = Body::new(size);
     loop {
         let slowly = slow && body.at < SLOW_OCTETS;
         let Some(piece) = body.next(if slowly { SLOW_PIECE } else { u64::MAX }) else { return };
-        stream.write_all(&piece).unwrap();
+        if stream.write_all(&piece).is_err() {
+            return;
+        }
         if slowly {
             pause(SLOW_PAUSE);
         }

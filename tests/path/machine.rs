@@ -24,6 +24,8 @@ fn an_unprivileged_user_with_8_mib_of_memlock() {
             "--regid=nogroup",
             "--clear-groups",
             "--bounding-set=-all",
+            // A change of user has undone the one around it.
+            "--pdeathsig=KILL",
             "prlimit",
             memlock,
         ])
