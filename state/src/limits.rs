@@ -27,14 +27,15 @@ pub(crate) const OVERLAY_SHARDS: usize = 512;
 pub const PARTITIONS_MAX: usize = 256;
 /// Names of regions in a snapshot.
 pub const SNAPSHOT_REGIONS_MAX: usize = 4_096;
-/// Names in one bucket of a snapshot; the builder takes another seed rather than go over.
-pub(crate) const BUCKET_NAMES_MAX: usize = 64;
+/// Services in one bucket of a snapshot's directory; the builder takes another seed rather than go over.
+pub(crate) const BUCKET_SERVICES_MAX: usize = 64;
+/// Lines of a snapshot's index between a host name's place and its home; likewise.
+pub(crate) const INDEX_LINES_PASSED_MAX: usize = 64;
 /// Seeds that the builder tries.
 pub(crate) const SEEDS_TRIED_MAX: u32 = 8;
 /// Threads that verify a snapshot at start; more don't read memory any faster.
 pub(crate) const VERIFY_THREADS_MAX: usize = 8;
 
-const _: () = assert!(BUCKET_NAMES_MAX < 256, "a bucket's length is stored in one octet");
 const _: () = assert!(HOST_OCTETS_MAX < 256, "a host name's length is stored in one octet");
 const _: () = assert!(ID_OCTETS_MAX < 256, "an id's length is stored in one octet");
 const _: () = assert!(OVERLAY_SHARDS.is_power_of_two(), "a shard is picked by the hash's top bits");

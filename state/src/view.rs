@@ -60,12 +60,8 @@ impl View {
     #[inline]
     fn base_host(&self, name: &[u8]) -> Option<HostHit<'_>> {
         let entry = self.base.as_deref()?.host(name)?;
-        if let Some(class) = entry.bound() {
-            return Some(HostHit::Service(ServiceRef {
-                view: self,
-                class,
-                found: Found::Base(entry.service()?),
-            }));
+        if let Some((class, record)) = entry.service() {
+            return Some(HostHit::Service(ServiceRef { view: self, class, found: Found::Base(record) }));
         }
         self.rare_hit(&entry)
     }

@@ -1,7 +1,7 @@
 //! Octets of stored records: LEB128 numbers and short texts. Reading gives `None` where the octets end or make no sense,
 //! so no stored octet can make a reader panic.
 
-use crate::record::Version;
+use crate::{prefetch::ascii, record::Version};
 
 pub(crate) fn put_number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -32,6 +32,10 @@ pub(crate) struct Cursor<'a> {
 impl<'a> Cursor<'a> {
     pub(crate) fn new(octets: &'a [u8]) -> Self {
         Self { rest: octets }
+    }
+
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     #[inline]
@@ -75,9 +79,11 @@ impl<'a> Cursor<'a> {
         usize::try_from(self.number()?).ok()
     }
 
+    /// A short text; all that are stored are ASCII.
+    #[inline]
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         let octets = self.octet()?;
-        std::str::from_utf8(self.octets(usize::from(octets))?).ok()
+        ascii(self.octets(usize::from(octets))?)
     }
 
     pub(crate) fn version(&mut self) -> Option<Version> {

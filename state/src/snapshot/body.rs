@@ -1,4 +1,5 @@
-//! Writes the body: services, then hosts, which point at them, then the root.
+//! Writes the body front to back: services' records with their host names behind them, host names without a record,
+//! directory, index, root.
 
 use std::{
     collections::BTreeMap,
@@ -11,50 +12,61 @@ use rkyv::rancor::BoxedError;
 
 use super::{
     build::{PROGRESS_ITEMS, Progress, Step},
+    directory::Starts,
     error::BuildError,
-    format::{Body, Column, Counts, Header, Section as BodySection},
-    hosts::{self, Entry, Kind},
-    section::{Section, bucket_of},
-    services,
+    format::{Body, Column, Counts, Header},
+    hosts, index, services,
     stage::Stage,
     writer::BlockWriter,
 };
 use crate::{
     digest::Digest,
-    hash::hash64,
+    hash::Hasher,
     id::Region,
     limits::SNAPSHOT_REGIONS_MAX,
-    record::{Change, Class, HostValue, Record},
+    record::{Change, HostValue, Record},
 };
-
-/// More names in a bucket are more octets to fetch and to look through; fewer are a larger directory to keep in cache.
-const NAMES_PER_BUCKET: usize = 6;
-
-pub(crate) fn bucket_count(stage: &Stage) -> usize {
-    stage.groups().count().div_ceil(NAMES_PER_BUCKET).max(1)
-}
 
 pub(crate) struct BodyBuilder<'a> {
     seed: u64,
+    hasher: Hasher,
     out: BlockWriter<BufWriter<&'a File>>,
     progress: &'a mut dyn FnMut(Progress),
     regions: Regions,
     tally: Tally,
+    /// Hash and offset of each host name written.
+    names: Vec<(u64, u32)>,
+}
+
+/// A host name on its way to its place: behind the record of the service of that hash.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Placed {
+    service: u64,
+    name: u64,
+    /// In the hosts' stage.
+    at: usize,
 }
 
 impl<'a> BodyBuilder<'a> {
     pub(crate) fn new(file: &'a File, path: &Path, seed: u64, progress: &'a mut dyn FnMut(Progress)) -> Self {
         let out = BlockWriter::new(BufWriter::new(file), path);
-        Self { seed, out, progress, regions: Regions::default(), tally: Tally::default() }
+        let (regions, tally) = (Regions::default(), Tally::default());
+        Self { seed, hasher: Hasher::new(seed), out, progress, regions, tally, names: Vec::new() }
     }
 
     /// All of the body and its checksums. The header that comes back lacks the offset vector.
     pub(crate) fn write(mut self, services: &Stage, hosts: &Stage) -> Result<Header, BuildError> {
-        let (heap, directory) = self.pack_services(services)?;
-        self.out.put(&heap)?;
-        let services = self.put_directory(self.out.column(heap.len()), &directory)?;
-        let hosts = self.put_hosts(hosts, Section::new(&heap, &directory))?;
-        let body = Body { services, hosts, regions: self.regions.names()? };
+        // Nothing starts at 0, which the index has for none. Read as a host's entry, it is of an empty name.
+        self.out.put(&[0; services::RECORD_ALIGNMENT])?;
+        let (mapped, mut others) = self.newest_hosts(hosts);
+        let directory = self.put_services(services, hosts, &mapped, &mut others)?;
+        self.put_hosts_without_record(hosts, &others)?;
+        let heap = self.out.column(self.out.position());
+        let directory = self.put_column(&directory)?;
+        self.names.sort_unstable();
+        let index = index::pack(&self.names).ok_or(BuildError::Crowded { tried: 1 })?;
+        let index = self.put_column(&index)?;
+        let body = Body { heap, directory, index, regions: self.regions.names()? };
         let path = self.out.path().to_owned();
         let (body_octets, checksums_crc) = rkyv::api::high::to_bytes_in::<_, BoxedError>(&body, self.out)
             .map_err(|error| BuildError::Io { action: "write", path, source: io::Error::other(error) })?
@@ -63,52 +75,90 @@ impl<'a> BodyBuilder<'a> {
         Ok(Header { counts, digest, offsets: Vec::new(), seed: self.seed, body_octets, checksums_crc })
     }
 
-    /// In memory, since the hosts' values are looked up in it.
-    fn pack_services(&mut self, stage: &Stage) -> Result<(Vec<u8>, Vec<u8>), BuildError> {
-        let mut heap = Vec::new();
-        let mut directory = Directory::new("services", bucket_count(stage));
-        let mut newest = Vec::new();
+    /// The newest of each host name: those that are mapped, in the order of their services, and the others.
+    fn newest_hosts(&mut self, stage: &Stage) -> (Vec<Placed>, Vec<Placed>) {
+        let (mut mapped, mut others) = (Vec::new(), Vec::new());
         for (done, group) in (1..).zip(stage.groups()) {
-            stage.newest(group, &mut newest);
-            let Some(first) = group.first() else { continue };
-            directory.start(bucket_of(first.hash, directory.buckets), heap.len())?;
-            for changes in newest.chunk_by(|a, b| service_id(a) == service_id(b)) {
-                self.tally.count(changes);
-                let number = &mut |region: &Region| self.regions.number(region);
-                services::put_record(&mut heap, changes.first().map_or("", service_id), changes, number);
+            for (slot, change) in stage.newest(group) {
+                self.tally.count(&change);
+                match service_of(&change) {
+                    Some(id) => {
+                        let service = self.hasher.hash(id.as_bytes());
+                        mapped.push(Placed { service, name: slot.hash, at: slot.at });
+                    }
+                    None => others.push(Placed { service: 0, name: slot.hash, at: slot.at }),
+                }
             }
-            report(self.progress, Step::Services, done);
-        }
-        let directory = directory.end(heap.len())?;
-        Ok((heap, directory))
-    }
-
-    fn put_hosts(&mut self, stage: &Stage, services: Section<'_>) -> Result<BodySection, BuildError> {
-        let start = self.out.position();
-        let mut bucket = HostBucket::new(bucket_count(stage));
-        let mut newest = Vec::new();
-        for (done, group) in (1..).zip(stage.groups()) {
-            stage.newest(group, &mut newest);
-            let Some(first) = group.first() else { continue };
-            if bucket.is_left_by(first.hash) {
-                self.out.put(bucket.pack())?;
-            }
-            bucket.open(first.hash, self.out.position() - start)?;
-            self.tally.count(&newest);
-            bucket
-                .entries
-                .extend(newest.drain(..).filter_map(|change| entry(first.hash, change, self.seed, services)));
             report(self.progress, Step::Hosts, done);
         }
-        self.out.put(bucket.pack())?;
-        let directory = bucket.directory.end(self.out.position() - start)?;
-        let heap = self.out.column(self.out.position() - start);
-        self.put_directory(heap, &directory)
+        mapped.sort_unstable();
+        (mapped, others)
     }
 
-    fn put_directory(&mut self, heap: Column, directory: &[u8]) -> Result<BodySection, BuildError> {
-        self.out.put(directory)?;
-        Ok(BodySection { heap, directory: self.out.column(directory.len()) })
+    /// Records and the host names mapped to them; those of `mapped` that have no record are added to `others`.
+    fn put_services(
+        &mut self,
+        stage: &Stage,
+        hosts: &Stage,
+        mapped: &[Placed],
+        others: &mut Vec<Placed>,
+    ) -> Result<Vec<u8>, BuildError> {
+        let mut starts = Starts::new(stage.hashes().count());
+        let mut mapped = mapped;
+        for (done, group) in (1..).zip(stage.groups()) {
+            let Some(first) = group.first() else { continue };
+            others.extend(take_while(&mut mapped, |placed| placed.service < first.hash));
+            let mine = take_while(&mut mapped, |placed| placed.service == first.hash);
+            let mut mine: Vec<(Placed, Change)> =
+                mine.iter().filter_map(|placed| Some((*placed, hosts.change(placed.at)?))).collect();
+            starts.start(first.hash, self.out.position())?;
+            let newest: Vec<Change> = stage.newest(group).into_iter().map(|(_, change)| change).collect();
+            for changes in newest.chunk_by(|a, b| subject(a) == subject(b)) {
+                self.put_service(changes, &mut mine)?;
+            }
+            // Of a service whose id only has the same hash.
+            others.extend(mine.into_iter().map(|(placed, _)| placed));
+            report(self.progress, Step::Services, done);
+        }
+        others.extend(mapped);
+        starts.end(self.out.position())
+    }
+
+    /// The record of one service and its host names, which it takes out of `hosts`.
+    fn put_service(
+        &mut self,
+        changes: &[Change],
+        hosts: &mut Vec<(Placed, Change)>,
+    ) -> Result<(), BuildError> {
+        changes.iter().for_each(|change| self.tally.count(change));
+        let start = self.out.position();
+        let id = changes.first().map_or("", subject);
+        let mut octets = Vec::with_capacity(256);
+        services::put_record(&mut octets, id, changes, &mut |region| self.regions.number(region));
+        let hosts_at = octets.len();
+        for (placed, change) in hosts.extract_if(.., |(_, change)| service_of(change) == Some(id)) {
+            self.names.push((placed.name, offset(start + octets.len())?));
+            put_host(&mut octets, &change, Some(offset(start)?));
+        }
+        services::end_record(&mut octets, hosts_at);
+        self.out.put(&octets)
+    }
+
+    fn put_hosts_without_record(&mut self, stage: &Stage, others: &[Placed]) -> Result<(), BuildError> {
+        let mut octets = Vec::new();
+        for placed in others {
+            let Some(change) = stage.change(placed.at) else { continue };
+            self.names.push((placed.name, offset(self.out.position())?));
+            octets.clear();
+            put_host(&mut octets, &change, None);
+            self.out.put(&octets)?;
+        }
+        Ok(())
+    }
+
+    fn put_column(&mut self, octets: &[u8]) -> Result<Column, BuildError> {
+        self.out.put(octets)?;
+        Ok(self.out.column(octets.len()))
     }
 }
 
@@ -118,94 +168,36 @@ fn report(progress: &mut dyn FnMut(Progress), step: Step, done: u64) {
     }
 }
 
-fn service_id(change: &Change) -> &str {
+/// The first of `rest` that hold, taken off.
+fn take_while<'s>(rest: &mut &'s [Placed], holds: impl Fn(&Placed) -> bool) -> &'s [Placed] {
+    let (taken, left) = rest.split_at(rest.iter().take_while(|placed| holds(placed)).count());
+    *rest = left;
+    taken
+}
+
+fn offset(at: usize) -> Result<u32, BuildError> {
+    u32::try_from(at).map_err(|_| BuildError::TooLarge)
+}
+
+/// The service that a change is about.
+fn subject(change: &Change) -> &str {
     match &change.record {
         Record::Service(id, _) | Record::Endpoints(id, _, _) => id.as_str(),
         Record::Host(..) => "",
     }
 }
 
-/// Resolves a host's service to the offset of its record. `None` only for a change that is no host's.
-fn entry(hash: u64, change: Change, seed: u64, services: Section<'_>) -> Option<Entry> {
-    let Record::Host(name, value) = change.record else { return None };
-    let (kind, offset, text) = match value {
-        None => (Kind::Grave, 0, None),
-        Some(HostValue::Tombstone { reason }) => (Kind::Tombstone, 0, Some(reason.to_string())),
-        Some(HostValue::Mapped { service, class }) => {
-            let found = services::find(services, hash64(seed, service.as_str().as_bytes()), service.as_str());
-            match (found.and_then(|(at, _)| u32::try_from(at).ok()), class) {
-                (Some(at), Class::Platform) => (Kind::Platform, at, None),
-                (Some(at), Class::Custom) => (Kind::Custom, at, None),
-                (None, Class::Platform) => (Kind::PlatformUnbound, 0, Some(service.to_string())),
-                (None, Class::Custom) => (Kind::CustomUnbound, 0, Some(service.to_string())),
-            }
-        }
-    };
-    Some(Entry { hash, name, version: change.version, value: offset | kind as u32, text })
-}
-
-/// The bucket that is being filled.
-struct HostBucket {
-    directory: Directory,
-    number: usize,
-    entries: Vec<Entry>,
-    packed: Vec<u8>,
-}
-
-impl HostBucket {
-    fn new(buckets: usize) -> Self {
-        Self {
-            directory: Directory::new("host names", buckets),
-            number: 0,
-            entries: Vec::new(),
-            packed: Vec::new(),
-        }
-    }
-
-    fn is_left_by(&self, hash: u64) -> bool {
-        bucket_of(hash, self.directory.buckets) != self.number
-    }
-
-    fn open(&mut self, hash: u64, at: usize) -> Result<(), BuildError> {
-        self.number = bucket_of(hash, self.directory.buckets);
-        if self.entries.is_empty() { self.directory.start(self.number, at) } else { Ok(()) }
-    }
-
-    /// Its octets; it is empty then.
-    fn pack(&mut self) -> &[u8] {
-        self.packed.clear();
-        if !self.entries.is_empty() {
-            hosts::put_bucket(&mut self.packed, &self.entries);
-            self.entries.clear();
-        }
-        &self.packed
+/// The service that a host name is mapped to.
+fn service_of(change: &Change) -> Option<&str> {
+    match &change.record {
+        Record::Host(_, Some(HostValue::Mapped { service, .. })) => Some(service.as_str()),
+        _ => None,
     }
 }
 
-/// Where each bucket starts, as the file has it.
-struct Directory {
-    section: &'static str,
-    buckets: usize,
-    starts: Vec<u8>,
-}
-
-impl Directory {
-    fn new(section: &'static str, buckets: usize) -> Self {
-        Self { section, buckets, starts: Vec::with_capacity((buckets + 1) * size_of::<u32>()) }
-    }
-
-    /// The heap is at `at` when `bucket`, and all before it that are still missing, start.
-    fn start(&mut self, bucket: usize, at: usize) -> Result<(), BuildError> {
-        let at = u32::try_from(at).map_err(|_| BuildError::TooLarge { section: self.section })?;
-        while self.starts.len() <= bucket * size_of::<u32>() {
-            self.starts.extend_from_slice(&at.to_le_bytes());
-        }
-        Ok(())
-    }
-
-    fn end(mut self, at: usize) -> Result<Vec<u8>, BuildError> {
-        self.start(self.buckets, at)?;
-        Ok(self.starts)
+fn put_host(out: &mut Vec<u8>, change: &Change, service: Option<u32>) {
+    if let Record::Host(name, value) = &change.record {
+        hosts::put_entry(out, name, change.version, value.as_ref(), service);
     }
 }
 
@@ -244,15 +236,13 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn count(&mut self, changes: &[Change]) {
-        for change in changes {
-            self.digest.add(change, &mut self.scratch);
-            *match &change.record {
-                record if record.is_grave() => &mut self.counts.graves,
-                Record::Host(..) => &mut self.counts.hosts,
-                Record::Service(..) => &mut self.counts.services,
-                Record::Endpoints(..) => &mut self.counts.endpoint_sets,
-            } += 1;
-        }
+    pub(crate) fn count(&mut self, change: &Change) {
+        self.digest.add(change, &mut self.scratch);
+        *match &change.record {
+            record if record.is_grave() => &mut self.counts.graves,
+            Record::Host(..) => &mut self.counts.hosts,
+            Record::Service(..) => &mut self.counts.services,
+            Record::Endpoints(..) => &mut self.counts.endpoint_sets,
+        } += 1;
     }
 }

@@ -8,16 +8,17 @@ use std::{
 };
 
 use super::{
-    body::{BodyBuilder, bucket_count},
+    body::BodyBuilder,
+    directory::{bucket_count, bucket_of},
     error::BuildError,
     file::Partial,
     format::{Counts, Header},
-    section::bucket_of,
+    index,
     stage::Stage,
 };
 use crate::{
     digest::Digest,
-    limits::{BUCKET_NAMES_MAX, PARTITIONS_MAX, SEEDS_TRIED_MAX},
+    limits::{BUCKET_SERVICES_MAX, PARTITIONS_MAX, SEEDS_TRIED_MAX},
     record::{Change, Record},
 };
 
@@ -108,20 +109,21 @@ impl Staged {
             let seed = first.wrapping_add(u64::from(attempt));
             self.hosts.arrange(seed);
             self.services.arrange(seed);
-            if !is_crowded(&self.hosts) && !is_crowded(&self.services) {
+            if self.has_room() {
                 return Ok(seed);
             }
         }
         Err(BuildError::Crowded { tried: SEEDS_TRIED_MAX })
     }
-}
 
-fn is_crowded(stage: &Stage) -> bool {
-    let buckets = bucket_count(stage);
-    let hashes = stage.groups().filter_map(|group| group.first()).map(|slot| bucket_of(slot.hash, buckets));
-    let mut longest = Run::default();
-    hashes.for_each(|bucket| longest.meet(bucket));
-    longest.most > BUCKET_NAMES_MAX
+    /// Whether no part of the file is crowded.
+    fn has_room(&self) -> bool {
+        let buckets = bucket_count(self.services.hashes().count());
+        let mut longest = Run::default();
+        self.services.hashes().for_each(|hash| longest.meet(bucket_of(hash, buckets)));
+        longest.most <= BUCKET_SERVICES_MAX
+            && index::has_room(self.hosts.hashes().count(), self.hosts.hashes())
+    }
 }
 
 /// The longest run of equal numbers.

@@ -35,8 +35,8 @@ pub enum OpenError {
 pub enum BuildError {
     #[error("cannot {action} {path}")]
     Io { action: &'static str, path: PathBuf, source: io::Error },
-    #[error("the {section} need more than 4 GiB; split the state over several snapshots")]
-    TooLarge { section: &'static str },
+    #[error("the state needs more than 4 GiB; split it over several snapshots")]
+    TooLarge,
     #[error("{found} partitions; a snapshot's offset vector has at most {max}")]
     Partitions { found: usize, max: usize },
     #[error("{found} regions are named; a snapshot holds at most {max}")]

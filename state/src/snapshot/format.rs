@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! 0       header     4,096 octets, its own CRC32C in the last four
-//! 4096    body       services: heap, directory │ hosts: heap, directory │ region names │ root
+//! 4096    body       heap │ directory │ index │ region names │ root
 //!         checksums  CRC32C of each 1 MiB block of the body, 4 octets each
 //! ```
-//! All numbers are little-endian. The root ends the body, as rkyv has it, and says where the columns are; what stands in the
-//! heaps is described in [`super::hosts`] and [`super::services`]. Every octet is under one of the checksums.
+//! All numbers are little-endian. The root ends the body, as rkyv has it, and says where the columns are; what they hold is
+//! told in [`super::services`], [`super::hosts`], [`super::directory`] and [`super::index`]. Every octet is under one of the
+//! checksums.
 
 use std::ops::Range;
 
@@ -22,19 +23,14 @@ pub(crate) const BLOCK_OCTETS: usize = 1 << 20;
 /// The root of the body.
 #[derive(Archive, Serialize)]
 pub(crate) struct Body {
-    pub(crate) services: Section,
-    pub(crate) hosts: Section,
+    /// An octet, services' records each with its host names, and host names without a record, in this order.
+    pub(crate) heap: Column,
+    /// Where the records are, by service id.
+    pub(crate) directory: Column,
+    /// Where the host names are.
+    pub(crate) index: Column,
     /// What the region numbers in the services' records mean.
     pub(crate) regions: Vec<String>,
-}
-
-/// A hash table from names to records, in two columns.
-#[derive(Archive, Serialize, Clone, Copy)]
-pub(crate) struct Section {
-    /// Records in the order of their buckets.
-    pub(crate) heap: Column,
-    /// Where in the heap each bucket starts, and at the end, where the last one ends; a `u32` each.
-    pub(crate) directory: Column,
 }
 
 /// Octets of the body. Not an rkyv vector: rkyv checks vectors element by element, which takes longer than all else at
@@ -58,9 +54,9 @@ impl ArchivedColumn {
 /// and by the root's size and alignment, which rkyv's features decide.
 pub(crate) fn layout_hash() -> u64 {
     const WORDS: &str = "rkyv 0.8 little_endian aligned pointer_width_64; \
-        root: services(heap u8, directory u32) hosts(heap u8, directory u32) regions; \
-        host bucket: (fingerprints starts (length value name) 0) (version text?); \
-        service record: length id sets(region version v4 v6 endpoints) kind version owner home policy regions; hash 1";
+        root: heap directory index regions; \
+        record: length hosts id sets(region version v4 v6 endpoints) kind version owner home policy regions entries; \
+        entry: length value name version text; directory: starts; index: fingerprints passed offsets; hash 1";
     let seed = (size_of::<ArchivedBody>() as u64) << 8 | align_of::<ArchivedBody>() as u64;
     hash64(seed, WORDS.as_bytes())
 }

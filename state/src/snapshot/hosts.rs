@@ -1,20 +1,17 @@
-//! A bucket of host names.
+//! A host name's entry in the heap, behind the record of its service.
 //!
 //! ```text
-//! bucket  group × 1.. │ (version text?) × names
-//! group   fingerprint × 8 │ start × 8 │ (length value name) × up to 8 │ 0
+//! length │ value │ name │ version │ text?
 //! ```
-//! Fingerprints and lengths are octets, starts are `u16` from where the group starts. A lane without a name starts at the
-//! group's last octet, a name of length 0; a group with eight names is followed by another. A value is a `u32`: the octet
-//! offset of the service's record in the services' heap, a multiple of 8, and in its low three bits what the host name is
-//! ([`Kind`]). The text is a service id or a reason where the kind has one. The cold part, for the writer alone, comes last.
-//!
-//! Eight fingerprints are compared at once, and where a name stands is read, not searched. No branch depends on memory before
-//! the name itself is compared, and few operations do: they wait for the bucket in the processor's scheduler, and the fewer
-//! they are, the further it runs ahead into whatever comes next.
+//! The length is an octet, the value a `u32`: the octet offset of the service's record, a multiple of 8, and in its low three
+//! bits what the host name is ([`Kind`]). The text is a service id or a reason where the kind has one.
 
+use std::ops::Range;
+
+use super::services::ServiceRecord;
 use crate::{
     id::{HostName, Reason, ServiceId},
+    prefetch::ascii,
     record::{Change, Class, HostValue, Record, Version},
     wire::{Cursor, put_text, put_version},
 };
@@ -32,89 +29,55 @@ pub(crate) enum Kind {
     CustomUnbound = 5,
 }
 
-pub(crate) const KIND_MASK: u32 = 7;
-const LANES: usize = 8;
-const HEAD_OCTETS: usize = LANES + 2 * LANES;
-/// Length and value, in front of each name.
-const ENTRY_HEAD_OCTETS: usize = 1 + 4;
+const KIND_MASK: u32 = 7;
+/// Length and value.
+const HEAD_OCTETS: usize = 1 + 4;
 
-/// One host name on its way into a bucket.
-pub(crate) struct Entry {
-    pub(crate) hash: u64,
-    pub(crate) name: HostName,
-    pub(crate) version: Version,
-    pub(crate) value: u32,
-    pub(crate) text: Option<String>,
-}
-
-/// Appends a bucket.
-pub(crate) fn put_bucket(out: &mut Vec<u8>, entries: &[Entry]) {
-    // One group more than is full, for a full one does not end the bucket.
-    for first in (0..=entries.len()).step_by(LANES) {
-        put_group(out, &entries[first..entries.len().min(first + LANES)]);
-    }
-    for entry in entries {
-        put_version(out, entry.version);
-        if let Some(text) = &entry.text {
-            put_text(out, text);
+/// Appends the entry of `name`. `service` is the offset of the record of the service that it is mapped to, if there is one.
+pub(crate) fn put_entry(
+    out: &mut Vec<u8>,
+    name: &HostName,
+    version: Version,
+    value: Option<&HostValue>,
+    service: Option<u32>,
+) {
+    let (kind, text) = match (value, service) {
+        (None, _) => (Kind::Grave, None),
+        (Some(HostValue::Tombstone { reason }), _) => (Kind::Tombstone, Some(reason.as_str())),
+        (Some(HostValue::Mapped { class: Class::Platform, .. }), Some(_)) => (Kind::Platform, None),
+        (Some(HostValue::Mapped { class: Class::Custom, .. }), Some(_)) => (Kind::Custom, None),
+        (Some(HostValue::Mapped { class: Class::Platform, service }), None) => {
+            (Kind::PlatformUnbound, Some(service.as_str()))
         }
-    }
-}
-
-fn put_group(out: &mut Vec<u8>, entries: &[Entry]) {
-    let (mut fingerprints, mut starts, mut packed) = ([0; LANES], [0; LANES], Vec::new());
-    for lane in 0..LANES {
-        starts[lane] = u16::try_from(HEAD_OCTETS + packed.len()).expect("eight names take 2 KiB at most");
-        if let Some(Entry { hash, name, value, .. }) = entries.get(lane) {
-            fingerprints[lane] = fingerprint(*hash);
-            packed.push(u8::try_from(name.as_str().len()).expect("a host name has at most 253 octets"));
-            packed.extend_from_slice(&value.to_le_bytes());
-            packed.extend_from_slice(name.as_str().as_bytes());
+        (Some(HostValue::Mapped { class: Class::Custom, service }), None) => {
+            (Kind::CustomUnbound, Some(service.as_str()))
         }
+    };
+    out.push(u8::try_from(name.as_str().len()).expect("a host name has at most 253 octets"));
+    out.extend_from_slice(&(service.unwrap_or(0) | kind as u32).to_le_bytes());
+    out.extend_from_slice(name.as_str().as_bytes());
+    put_version(out, version);
+    if let Some(text) = text {
+        put_text(out, text);
     }
-    packed.push(0);
-    out.extend_from_slice(&fingerprints);
-    out.extend(starts.iter().flat_map(|start| start.to_le_bytes()));
-    out.extend_from_slice(&packed);
 }
 
-/// The low octet, since the bucket is chosen by the upper half.
+/// An entry that was found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry<'a> {
+    heap: &'a [u8],
+    /// Where version and text stand.
+    cold_at: usize,
+    value: u32,
+}
+
+/// The entry at `at` in `heap`, if it is the one of `name`, compared whole.
 #[inline]
-fn fingerprint(hash: u64) -> u8 {
-    (hash & 0xff) as u8
-}
-
-/// Where a name was found.
-#[derive(Clone, Copy)]
-pub(crate) struct Found<'a> {
-    bucket: &'a [u8],
-    index: usize,
-    pub(crate) value: u32,
-}
-
-/// Finds `name`, compared whole. `bucket` begins with the bucket and may go on behind it by any length.
-#[inline]
-pub(crate) fn find<'a>(bucket: &'a [u8], hash: u64, name: &[u8]) -> Option<Found<'a>> {
-    if name.is_empty() {
-        return None; // it would match a lane without a name
-    }
-    let mut group = Group::at(bucket)?;
-    let mut first = 0;
-    loop {
-        let mut candidates = zero_octets(group.fingerprints() ^ (u64::from(fingerprint(hash)) * ONES));
-        while candidates != 0 {
-            let lane = candidates.trailing_zeros() as usize / LANES;
-            let (length, value, known) = group.entry(lane, name.len())?;
-            if length == name.len() && is_same(known, name) {
-                return Some(Found { bucket, index: first + lane, value });
-            }
-            candidates &= candidates - 1;
-        }
-        // Only now: whether there are more groups is as good as random, and a branch on it before the name is found would
-        // be mispredicted each second time.
-        group = group.following()?;
-        first += LANES;
-    }
+pub(crate) fn entry_of<'a>(heap: &'a [u8], at: usize, name: &[u8]) -> Option<Entry<'a>> {
+    let cold_at = at + HEAD_OCTETS + name.len();
+    let ([length, value @ ..], known) = heap.get(at..cold_at)?.split_first_chunk::<HEAD_OCTETS>()?;
+    let is_it = usize::from(*length) == name.len() && is_same(known, name);
+    is_it.then(|| Entry { heap, cold_at, value: u32::from_le_bytes(*value) })
 }
 
 /// Whether two texts of one length are equal. Most host names have 16 to 32 octets, and are compared without a call.
@@ -129,91 +92,61 @@ fn is_same(known: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// Up to eight names.
-#[derive(Clone, Copy)]
-struct Group<'a> {
-    head: &'a [u8; HEAD_OCTETS],
-    /// From the group's start on, and beyond its end.
-    octets: &'a [u8],
-}
-
-/// The groups of a bucket, of which there is at least one; none where the octets end.
-fn groups(bucket: &[u8]) -> impl Iterator<Item = Group<'_>> {
-    std::iter::successors(Group::at(bucket), Group::following)
-}
-
-impl<'a> Group<'a> {
-    #[inline]
-    fn at(octets: &'a [u8]) -> Option<Self> {
-        Some(Self { head: octets.first_chunk()?, octets })
-    }
-
-    #[inline]
-    fn fingerprints(&self) -> u64 {
-        self.head.first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
-    }
-
-    #[inline]
-    fn start(&self, lane: usize) -> usize {
-        let starts = self.head[LANES..].as_chunks().0;
-        usize::from(u16::from_le_bytes(starts[lane % LANES]))
-    }
-
-    /// Length and value of a lane, and as many octets of its name as are asked for.
-    #[inline]
-    fn entry(&self, lane: usize, octets: usize) -> Option<(usize, u32, &'a [u8])> {
-        let start = self.start(lane);
-        let entry = self.octets.get(start..start + ENTRY_HEAD_OCTETS + octets)?;
-        let ([length, value @ ..], name) = entry.split_first_chunk::<ENTRY_HEAD_OCTETS>()?;
-        Some((usize::from(*length), u32::from_le_bytes(*value), name))
-    }
-
-    fn length(&self, lane: usize) -> usize {
-        self.octets.get(self.start(lane)).map_or(0, |&length| usize::from(length))
-    }
-
-    /// The group behind this one, if this one is full.
-    fn following(&self) -> Option<Self> {
-        if self.length(LANES - 1) == 0 { None } else { Self::at(self.behind()?) }
-    }
-
-    /// What stands behind the group's last octet.
-    fn behind(&self) -> Option<&'a [u8]> {
-        let (last, length) = (self.start(LANES - 1), self.length(LANES - 1));
-        let end = if length == 0 { last } else { last + ENTRY_HEAD_OCTETS + length };
-        self.octets.get(end + 1..)
-    }
-
-    /// All lanes that hold a name, by value and name.
-    fn entries(self) -> impl Iterator<Item = Option<(u32, &'a [u8])>> {
-        let lengths = (0..LANES).map(move |lane| (lane, self.length(lane)));
-        lengths.filter(|&(_, length)| length > 0).map(move |(lane, length)| {
-            let (_, value, name) = self.entry(lane, length)?;
-            Some((value, name))
-        })
-    }
-}
-
-/// All names of a bucket with their places, as [`find`] would give them; `None` where the octets make no sense.
-pub(crate) fn entries(bucket: &[u8]) -> impl Iterator<Item = Option<(&str, Found<'_>)>> {
-    groups(bucket).flat_map(Group::entries).enumerate().map(move |(index, entry)| {
-        let (value, name) = entry?;
-        Some((std::str::from_utf8(name).ok()?, Found { bucket, index, value }))
+/// All names in a part of the heap; ends with `None` where the octets make no sense.
+pub(crate) fn entries(heap: &[u8], part: Range<usize>) -> impl Iterator<Item = Option<(&str, Entry<'_>)>> {
+    let mut at = Some(part.start);
+    std::iter::from_fn(move || {
+        let next = next_entry(heap, at.take().filter(|&at| at < part.end)?);
+        at = next.map(|(_, end)| end);
+        Some(next.map(|(entry, _)| entry))
     })
 }
 
-impl<'a> Found<'a> {
-    /// The text of a tombstone or an unbound mapping.
-    pub(crate) fn text(&self) -> Option<&'a str> {
-        self.cold()?.1
+/// The entry at `at`, and where it ends.
+fn next_entry(heap: &[u8], at: usize) -> Option<((&str, Entry<'_>), usize)> {
+    let length = usize::from(*heap.get(at)?);
+    let name = ascii(heap.get(at + HEAD_OCTETS..at + HEAD_OCTETS + length)?)?;
+    let entry = entry_of(heap, at, name.as_bytes())?;
+    let mut cold = entry.cold()?;
+    entry.read_cold(&mut cold)?;
+    Some(((name, entry), heap.len() - cold.rest().len()))
+}
+
+impl<'a> Entry<'a> {
+    #[inline]
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        Some(match self.value & KIND_MASK {
+            0 => Kind::Platform,
+            1 => Kind::Custom,
+            2 => Kind::Tombstone,
+            3 => Kind::Grave,
+            4 => Kind::PlatformUnbound,
+            5 => Kind::CustomUnbound,
+            _ => return None,
+        })
     }
 
-    /// The whole change. `service` is the id that the value leads to, for the kinds that lead to one.
-    pub(crate) fn change(&self, name: &str, service: Option<&str>) -> Option<Change> {
-        let (version, text) = self.cold()?;
+    /// The class of a host name that is mapped to a record, and the record. Apart from [`Entry::kind`], since three
+    /// in ten host names are custom: a branch between the classes would be mispredicted as often.
+    #[inline]
+    pub(crate) fn service(&self) -> Option<(Class, ServiceRecord<'a>)> {
+        let class = if self.value & 1 == 0 { Class::Platform } else { Class::Custom };
+        let is_bound = self.value & KIND_MASK < 2;
+        is_bound.then_some((class, ServiceRecord::at(self.heap, (self.value & !KIND_MASK) as usize)))
+    }
+
+    /// The reason of a tombstone, or the id of a service without record.
+    pub(crate) fn text(&self) -> Option<&'a str> {
+        self.read_cold(&mut self.cold()?)?.1
+    }
+
+    /// The whole change.
+    pub(crate) fn change(&self, name: &str) -> Option<Change> {
+        let service = self.service().map(|(_, record)| record.id());
+        let (version, text) = self.read_cold(&mut self.cold()?)?;
         let mapped =
             |class| Some(HostValue::Mapped { service: ServiceId::trusted(service.or(text)?), class });
-        let value = match Kind::of(self.value)? {
+        let value = match self.kind()? {
             Kind::Platform | Kind::PlatformUnbound => Some(mapped(Class::Platform)?),
             Kind::Custom | Kind::CustomUnbound => Some(mapped(Class::Custom)?),
             Kind::Tombstone => Some(HostValue::Tombstone { reason: Reason::trusted(text?) }),
@@ -222,119 +155,93 @@ impl<'a> Found<'a> {
         Some(Change { version, record: Record::Host(HostName::trusted(name), value) })
     }
 
-    /// Version and text: what stands behind the groups.
-    fn cold(&self) -> Option<(Version, Option<&'a str>)> {
-        let mut cold = Cursor::new(groups(self.bucket).last()?.behind()?);
-        for entry in groups(self.bucket).flat_map(Group::entries).take(self.index) {
-            cold.version()?;
-            if Kind::of(entry?.0)?.has_text() {
-                cold.text()?;
-            }
-        }
+    fn cold(&self) -> Option<Cursor<'a>> {
+        self.heap.get(self.cold_at..).map(Cursor::new)
+    }
+
+    fn read_cold(&self, cold: &mut Cursor<'a>) -> Option<(Version, Option<&'a str>)> {
         let version = cold.version()?;
-        let text = if Kind::of(self.value)?.has_text() { Some(cold.text()?) } else { None };
-        Some((version, text))
+        let has_text = matches!(self.kind()?, Kind::Tombstone | Kind::PlatformUnbound | Kind::CustomUnbound);
+        Some((version, if has_text { Some(cold.text()?) } else { None }))
     }
-}
-
-impl Kind {
-    #[inline]
-    pub(crate) fn of(value: u32) -> Option<Self> {
-        Some(match value & KIND_MASK {
-            0 => Self::Platform,
-            1 => Self::Custom,
-            2 => Self::Tombstone,
-            3 => Self::Grave,
-            4 => Self::PlatformUnbound,
-            5 => Self::CustomUnbound,
-            _ => return None,
-        })
-    }
-
-    /// The class of a value that leads to a record.
-    #[inline]
-    pub(crate) fn bound(value: u32) -> Option<Class> {
-        let class = if value & 1 == 0 { Class::Platform } else { Class::Custom };
-        (value & KIND_MASK < 2).then_some(class)
-    }
-
-    fn has_text(self) -> bool {
-        matches!(self, Self::Tombstone | Self::PlatformUnbound | Self::CustomUnbound)
-    }
-}
-
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x8080_8080_8080_8080;
-
-/// The high bit of each octet that is zero, and maybe of one behind it that is 1: candidates, to be compared.
-#[inline]
-fn zero_octets(word: u64) -> u64 {
-    word.wrapping_sub(ONES) & !word & HIGHS
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // a test that cannot set up must fail loudly
+    use std::collections::BTreeMap;
+
     use proptest::prelude::*;
 
     use super::*;
-    use crate::hash::hash64;
+    use crate::{record::Key, snapshot::services, tests::world};
 
-    fn entry((length, (kind, counter)): (usize, (u32, u64)), number: usize) -> Entry {
-        let name = format!("{number}.{}", "a.".repeat(126));
-        let name = HostName::parse(name[..length].trim_end_matches('.')).unwrap();
-        let text = Kind::of(kind).unwrap().has_text().then(|| format!("text-{number}"));
-        let value = u32::try_from(number).unwrap() << 3 | kind;
-        let hash = hash64(1, name.as_str().as_bytes());
-        Entry { hash, name, version: Version::new(counter, counter), value, text }
+    fn host_changes() -> impl Strategy<Value = Change> {
+        world::changes().prop_filter("a host's", |change| matches!(change.record, Record::Host(..)))
     }
 
-    fn packed(entries: &[Entry]) -> Vec<u8> {
-        let mut bucket = Vec::new();
-        put_bucket(&mut bucket, entries);
-        bucket
+    /// A heap with the empty records of all services, and where each is.
+    fn records() -> (Vec<u8>, BTreeMap<ServiceId, u32>) {
+        let (mut heap, mut places) = (Vec::new(), BTreeMap::new());
+        for key in world::all_keys() {
+            if let Key::Service(id) = key {
+                let mut record = Vec::new();
+                services::put_record(&mut record, id.as_str(), &[], &mut |_| 0);
+                let hosts_at = record.len();
+                services::end_record(&mut record, hosts_at);
+                places.insert(id, u32::try_from(heap.len()).unwrap());
+                heap.extend_from_slice(&record);
+            }
+        }
+        (heap, places)
     }
 
     proptest! {
-        /// Around one, two and three groups above all, and fingerprints that are all alike.
         #[test]
-        fn each_name_is_found_with_what_belongs_to_it(
-            shapes in proptest::collection::vec((4_usize..254, (0_u32..6, any::<u64>())), 0..26),
-            one_fingerprint: bool,
+        fn entries_are_walked_and_found(
+            changes in proptest::collection::vec((host_changes(), any::<bool>()), 0..9),
         ) {
-            let mut written: Vec<Entry> = shapes.into_iter().enumerate().map(|(n, shape)| entry(shape, n)).collect();
-            if one_fingerprint {
-                written.iter_mut().for_each(|entry| entry.hash = 1);
+            let (mut heap, places) = records();
+            let mut starts = vec![heap.len()];
+            for (change, is_bound) in &changes {
+                let Record::Host(name, value) = &change.record else { unreachable!() };
+                let place = match value {
+                    Some(HostValue::Mapped { service, .. }) if *is_bound => Some(places[service]),
+                    _ => None,
+                };
+                put_entry(&mut heap, name, change.version, value.as_ref(), place);
+                starts.push(heap.len());
             }
-            let bucket = packed(&written);
-            for entry in &written {
-                let found = find(&bucket, entry.hash, entry.name.as_str().as_bytes()).unwrap();
-                prop_assert_eq!(found.value, entry.value);
-                prop_assert_eq!(found.cold(), Some((entry.version, entry.text.as_deref())));
-                let longer = format!("{}x", entry.name);
-                prop_assert!(find(&bucket, entry.hash, longer.as_bytes()).is_none());
-            }
-            let walked: Vec<_> = entries(&bucket).map(|entry| entry.unwrap()).collect();
-            prop_assert_eq!(walked.len(), written.len());
-            for ((name, found), entry) in walked.iter().zip(&written) {
-                prop_assert_eq!(*name, entry.name.as_str());
-                prop_assert_eq!(found.cold(), Some((entry.version, entry.text.as_deref())));
+            let walked: Vec<_> = entries(&heap, starts[0]..heap.len()).map(Option::unwrap).collect();
+            prop_assert_eq!(walked.len(), changes.len());
+            for (((name, entry), (change, _)), start) in walked.iter().zip(&changes).zip(starts) {
+                let read = entry.change(name);
+                prop_assert_eq!(read.as_ref(), Some(change));
+                let longer = format!("{name}x");
+                prop_assert!(entry_of(&heap, start, name.as_bytes()).is_some());
+                prop_assert!(entry_of(&heap, start, longer.as_bytes()).is_none());
+                prop_assert!(entry_of(&heap, start, &name.as_bytes()[1..]).is_none());
             }
         }
 
         #[test]
-        fn any_octets_are_searched_without_panic(bucket in proptest::collection::vec(any::<u8>(), 0..300), name: [u8; 4]) {
-            if let Some(found) = find(&bucket, u64::from(bucket.first().copied().unwrap_or_default()), &name) {
-                prop_assert!(bucket.windows(4).any(|octets| octets == name));
-                prop_assert!(found.cold().is_none_or(|(_, text)| text.is_none_or(|text| text.len() < 256)));
-            }
-            prop_assert!(entries(&bucket).count() <= bucket.len());
+        fn any_octets_are_walked_without_panic(run in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let walked: Vec<_> = entries(&run, 0..run.len()).collect();
+            prop_assert!(walked.len() <= run.len());
+            prop_assert!(walked.iter().rev().skip(1).all(Option::is_some), "nothing follows what makes no sense");
         }
-    }
 
-    #[test]
-    fn zero_octets_are_found() {
-        assert_eq!(zero_octets(0x0102_0004_0506_0708), 0x0000_8000_0000_0000);
-        assert_eq!(zero_octets(0x8080_8080_8080_8080), 0);
+        #[test]
+        fn texts_are_the_same_or_not(a in "[a-c]{0,40}", b in "[a-c]{0,40}", at: prop::sample::Index) {
+            prop_assert!(is_same(a.as_bytes(), a.as_bytes()));
+            let shorter = a.len().min(b.len());
+            let (a, b) = (&a.as_bytes()[..shorter], &b.as_bytes()[..shorter]);
+            prop_assert_eq!(is_same(a, b), a == b);
+            if !a.is_empty() {
+                let mut changed = a.to_vec();
+                changed[at.index(a.len())] ^= 1;
+                prop_assert!(!is_same(a, &changed));
+            }
+        }
     }
 }

@@ -1,18 +1,20 @@
-//! A service's record: its endpoint sets first, since the request path wants them, then the service itself.
+//! A service's record: its endpoint sets first, since the request path wants them, then the service itself; behind the record,
+//! the entries of the host names that are mapped to it, so that a look-up finds both in neighbouring lines.
 //!
 //! ```text
-//! length │ id │ sets │ (region·2+grave length version v4 v6 endpoint × (v4+v6)) × sets │
-//!        │ kind version owner home-region policy regions (region weight) × regions │ zeros up to a multiple of 8
+//! length │ hosts │ id │ sets │ (region·2+grave length version v4 v6 endpoint × (v4+v6)) × sets │
+//!        │ kind version owner home-region policy regions (region weight) × regions │
+//!        │ host entries │ zeros up to a multiple of 8
 //! ```
-//! The record's length is a `u32`; other lengths, counts and regions are numbers as in [`crate::wire`]. A length counts the
-//! octets that follow it, padding left out.
-//! `kind` says whether a service stands here (the fields behind it are there only then), a grave (version only) or nothing.
+//! `length`, of the record from the id on, and `hosts`, of the host entries, are `u32`; other lengths, counts and regions are
+//! numbers as in [`crate::wire`]. A length counts the octets that follow it. `kind` says whether a service stands here (the
+//! fields behind it are there only then), a grave (version only) or nothing.
 
-use super::section::{Bucket, Section};
+use std::ops::Range;
+
 use crate::{
     codec::{self, ENDPOINT_V4_OCTETS, ENDPOINT_V6_OCTETS},
     id::{OwnerId, PolicyId, Region, ServiceId},
-    prefetch::prefetch,
     record::{Change, Endpoint, EndpointSet, Record, Service, Version},
     wire::{Cursor, put_number, put_text, put_version},
 };
@@ -23,39 +25,48 @@ const PRESENT: u8 = 2;
 
 /// Records start at multiples of this, which leaves the low bits of their offsets free for a host's kind.
 pub(crate) const RECORD_ALIGNMENT: usize = 8;
-/// Lines that most records have their endpoints in.
-const ENDPOINT_LINES: usize = 2;
-/// Of the record's length.
-const LENGTH_OCTETS: usize = 4;
+/// Of the two lengths.
+const HEAD_OCTETS: usize = 4 + 4;
 
-/// Appends the record of `id`. `changes` are the newest of each key about it, the service first if there is one. `number`
-/// gives a region its number.
+/// Puts the record of `id` into `out`, which is empty. `changes` are the newest of each key about it, the service first if
+/// there is one. `number` gives a region its number.
 pub(crate) fn put_record(
     out: &mut Vec<u8>,
     id: &str,
     changes: &[Change],
     number: &mut impl FnMut(&Region) -> u64,
 ) {
-    let mut record = Vec::with_capacity(128);
-    put_text(&mut record, id);
+    out.extend_from_slice(&[0; HEAD_OCTETS]);
+    put_text(out, id);
     let sets = changes.iter().filter(|change| matches!(change.record, Record::Endpoints(..))).count();
-    put_number(&mut record, sets as u64);
+    put_number(out, sets as u64);
     for change in changes {
         if let Record::Endpoints(_, region, set) = &change.record {
-            put_set(&mut record, number(region), change.version, set.as_ref());
+            put_set(out, number(region), change.version, set.as_ref());
         }
     }
     match changes.iter().find_map(|change| match &change.record {
         Record::Service(_, value) => Some((change.version, value.as_ref())),
         _ => None,
     }) {
-        Some((version, value)) => put_service(&mut record, version, value, number),
-        None => record.push(ABSENT),
+        Some((version, value)) => put_service(out, version, value, number),
+        None => out.push(ABSENT),
     }
-    // At most 64 regions of 4,096 endpoints: far below 4 GiB.
-    out.extend_from_slice(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_le_bytes());
-    out.extend_from_slice(&record);
+    let length = out.len() - HEAD_OCTETS;
+    put_length(out, 0, length);
+}
+
+/// Ends the record that `out` starts with, behind which host entries were put from `hosts` on.
+pub(crate) fn end_record(out: &mut Vec<u8>, hosts: usize) {
+    let length = out.len() - hosts;
+    put_length(out, 4, length);
     out.resize(out.len().next_multiple_of(RECORD_ALIGNMENT), 0);
+}
+
+/// A length that does not fit is none: the heap's own bound, which is the same, has refused it by then.
+fn put_length(record: &mut [u8], field: usize, length: usize) {
+    let length = u32::try_from(length).unwrap_or(u32::MAX);
+    record[field..][..4].copy_from_slice(&length.to_le_bytes());
 }
 
 fn put_set(out: &mut Vec<u8>, region: u64, version: Version, set: Option<&EndpointSet>) {
@@ -88,24 +99,20 @@ fn put_service(
     }
 }
 
-/// A record in the mapped heap: the heap from where it starts. Nothing is read before it is asked for.
+/// A record in the mapped heap. Nothing is read before it is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ServiceRecord<'a>(&'a [u8]);
-
-/// Finds the record of `id`, compared whole, and its offset in the heap.
-#[inline]
-pub(crate) fn find<'a>(section: Section<'a>, hash: u64, id: &str) -> Option<(usize, ServiceRecord<'a>)> {
-    records(section.bucket(hash)?).map_while(|record| record).find(|(_, record)| record.id() == id)
+pub(crate) struct ServiceRecord<'a> {
+    heap: &'a [u8],
+    at: usize,
 }
 
-/// The records of a bucket with their offsets in the heap; ends with `None` where the octets make no sense.
-pub(crate) fn records(bucket: Bucket<'_>) -> impl Iterator<Item = Option<(usize, ServiceRecord<'_>)>> {
-    let mut at = Some(0);
+/// The records in a part of the heap; ends with `None` where the octets make no sense.
+pub(crate) fn records(heap: &[u8], part: Range<usize>) -> impl Iterator<Item = Option<ServiceRecord<'_>>> {
+    let mut at = Some(part.start);
     std::iter::from_fn(move || {
-        let here = at.filter(|&here| here < bucket.length)?;
-        let record = bucket.octets.get(here..).map(ServiceRecord::at)?;
-        at = record.stride().and_then(|stride| here.checked_add(stride));
-        Some(at.map(|_| (bucket.start + here, record)))
+        let record = ServiceRecord::at(heap, at.filter(|&at| at < part.end)?);
+        at = record.stride().and_then(|stride| record.at.checked_add(stride));
+        Some(at.map(|_| record))
     })
 }
 
@@ -117,29 +124,44 @@ pub(crate) struct PackedSet<'a> {
 }
 
 impl<'a> ServiceRecord<'a> {
-    /// The record at the start of `heap`.
     #[inline]
-    pub(crate) fn at(heap: &'a [u8]) -> Self {
-        Self(heap)
+    pub(crate) fn at(heap: &'a [u8], at: usize) -> Self {
+        Self { heap, at }
     }
 
     /// Octets up to the next record.
     fn stride(&self) -> Option<usize> {
-        let (length, _) = self.0.split_first_chunk()?;
-        let length = u32::from_le_bytes(*length) as usize;
-        Some(length.checked_add(LENGTH_OCTETS)?.next_multiple_of(RECORD_ALIGNMENT))
+        let (length, hosts) = self.lengths()?;
+        length.checked_add(hosts)?.checked_add(HEAD_OCTETS)?.checked_next_multiple_of(RECORD_ALIGNMENT)
+    }
+
+    /// Where in the heap the entries of the host names that are mapped to this service are.
+    pub(crate) fn hosts(&self) -> Option<Range<usize>> {
+        let (length, hosts) = self.lengths()?;
+        let start = self.at.checked_add(HEAD_OCTETS)?.checked_add(length)?;
+        Some(start..start.checked_add(hosts)?)
+    }
+
+    fn lengths(&self) -> Option<(usize, usize)> {
+        let (lengths, _) = self.heap.get(self.at..)?.as_chunks();
+        let length = |at: usize| Some(u32::from_le_bytes(*lengths.get(at)?) as usize);
+        Some((length(0)?, length(1)?))
+    }
+
+    #[inline]
+    fn behind_head(&self) -> Option<&'a [u8]> {
+        self.heap.get(self.at + HEAD_OCTETS..)
     }
 
     /// Empty where the octets make no sense.
     #[inline]
     pub(crate) fn id(&self) -> &'a str {
-        self.octets().and_then(|mut octets| octets.text()).unwrap_or_default()
+        self.behind_head().and_then(|octets| Cursor::new(octets).text()).unwrap_or_default()
     }
 
     /// The live endpoints in the region of that number.
     #[inline]
     pub(crate) fn endpoints(&self, region: u64) -> Option<PackedSet<'a>> {
-        prefetch(self.0, ENDPOINT_LINES);
         let mut from = self.behind_id()?;
         for _ in 0..from.number()? {
             let head = from.number()?;
@@ -186,13 +208,8 @@ impl<'a> ServiceRecord<'a> {
     }
 
     #[inline]
-    fn octets(&self) -> Option<Cursor<'a>> {
-        self.0.get(LENGTH_OCTETS..).map(Cursor::new)
-    }
-
-    #[inline]
     fn behind_id(&self) -> Option<Cursor<'a>> {
-        let mut from = self.octets()?;
+        let mut from = Cursor::new(self.behind_head()?);
         let length = from.octet()?;
         from.octets(usize::from(length))?;
         Some(from)

@@ -2,7 +2,7 @@
 
 use crate::{
     codec,
-    hash::hash64,
+    hash::Hasher,
     record::{Change, Record},
 };
 
@@ -17,7 +17,7 @@ pub(crate) struct Stage {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Slot {
     pub(crate) hash: u64,
-    at: usize,
+    pub(crate) at: usize,
 }
 
 impl Stage {
@@ -28,10 +28,11 @@ impl Stage {
 
     /// Sorts by the hash under `seed` of the name that the section is looked up by, then by arrival.
     pub(crate) fn arrange(&mut self, seed: u64) {
+        let hasher = Hasher::new(seed);
         for slot in &mut self.slots {
             let (_, name) = self.arena.split_at(slot.at + 1);
             let length = usize::from(name.first().copied().unwrap_or_default());
-            slot.hash = hash64(seed, &name[1..=length]);
+            slot.hash = hasher.hash(&name[1..=length]);
         }
         self.slots.sort_unstable();
     }
@@ -41,15 +42,27 @@ impl Stage {
         self.slots.chunk_by(|a, b| a.hash == b.hash)
     }
 
+    /// Each hash once, ascending.
+    pub(crate) fn hashes(&self) -> impl Iterator<Item = u64> {
+        self.groups().filter_map(|group| Some(group.first()?.hash))
+    }
+
     /// The newest change of each key in `group`, ascending by key; of equal versions, the first that arrived.
-    pub(crate) fn newest(&self, group: &[Slot], newest: &mut Vec<Change>) {
-        newest.clear();
-        newest.extend(group.iter().filter_map(|slot| codec::decode(self.arena.get(slot.at..)?)));
-        if newest.len() < 2 {
-            return;
+    pub(crate) fn newest(&self, group: &[Slot]) -> Vec<(Slot, Change)> {
+        let decoded = group.iter().filter_map(|slot| Some((*slot, self.change(slot.at)?)));
+        let mut newest: Vec<(Slot, Change)> = decoded.collect();
+        if newest.len() > 1 {
+            newest.sort_by(|(_, a), (_, b)| {
+                order(&a.record).cmp(&order(&b.record)).then(b.version.cmp(&a.version))
+            });
+            newest.dedup_by(|(_, later), (_, kept)| order(&later.record) == order(&kept.record));
         }
-        newest.sort_by(|a, b| order(&a.record).cmp(&order(&b.record)).then(b.version.cmp(&a.version)));
-        newest.dedup_by(|later, kept| order(&later.record) == order(&kept.record));
+        newest
+    }
+
+    /// The change at that place in the arena.
+    pub(crate) fn change(&self, at: usize) -> Option<Change> {
+        codec::decode(self.arena.get(at..)?)
     }
 }
 

@@ -7,4 +7,4 @@ mod overlay;
 mod parse;
 mod replicas;
 mod snapshot;
-mod world;
+pub(crate) mod world;

@@ -18,12 +18,12 @@ const SERVICES: u8 = 6;
 const REGIONS: u8 = 3;
 
 /// Any change that some writer of this world may send.
-pub(super) fn changes() -> impl Strategy<Value = Change> {
+pub(crate) fn changes() -> impl Strategy<Value = Change> {
     let versions = (0_u64..3, 0_u64..6).prop_map(|(epoch, counter)| Version::new(epoch, counter));
     (keys(), versions).prop_map(|(key, version)| said(&key, version))
 }
 
-pub(super) fn keys() -> impl Strategy<Value = Key> {
+pub(crate) fn keys() -> impl Strategy<Value = Key> {
     prop_oneof![
         (0..HOSTS).prop_map(|n| Key::Host(host(n))),
         (0..SERVICES).prop_map(|n| Key::Service(service(n))),
@@ -31,7 +31,7 @@ pub(super) fn keys() -> impl Strategy<Value = Key> {
     ]
 }
 
-pub(super) fn all_keys() -> impl Iterator<Item = Key> {
+pub(crate) fn all_keys() -> impl Iterator<Item = Key> {
     let hosts = (0..HOSTS).map(|n| Key::Host(host(n)));
     let services = (0..SERVICES).map(|n| Key::Service(service(n)));
     let sets = (0..SERVICES).flat_map(|n| (0..REGIONS).map(move |at| Key::Endpoints(service(n), region(at))));
@@ -49,16 +49,16 @@ fn host(n: u8) -> HostName {
     HostName::parse(&name).unwrap()
 }
 
-pub(super) fn service(n: u8) -> ServiceId {
+pub(crate) fn service(n: u8) -> ServiceId {
     ServiceId::parse(&format!("svc_{n}")).unwrap()
 }
 
-pub(super) fn region(n: u8) -> Region {
+pub(crate) fn region(n: u8) -> Region {
     Region::parse(["local", "oregon", "eu-1"][usize::from(n)]).unwrap()
 }
 
 /// The one value that the key's writer gave this version.
-pub(super) fn said(key: &Key, version: Version) -> Change {
+pub(crate) fn said(key: &Key, version: Version) -> Change {
     let mut random = hash64(1, format!("{key} {version}").as_bytes());
     let removed = splitmix64(&mut random).is_multiple_of(5);
     let record = match key.clone() {
@@ -111,7 +111,7 @@ fn below(bound: u8, random: &mut u64) -> u8 {
 }
 
 /// Every question that a view answers, answered as the model does.
-pub(super) fn assert_equal(view: &View, model: &Model) {
+pub(crate) fn assert_equal(view: &View, model: &Model) {
     for key in all_keys() {
         assert_eq!(view.change(&key).as_ref(), model.change(&key), "{key}");
         let Key::Host(name) = &key else { continue };
