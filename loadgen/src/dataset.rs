@@ -1,7 +1,8 @@
 //! The standard data set: the one generator that every measurement uses (design section 4).
 //!
-//! Nothing is stored: host `i` and service `s` are functions of their numbers and the seed, so that router, generator and
-//! tests agree on them without a file between them. Host numbers are ranks: requests draw them by [`Zipf`], 0 most often.
+//! Nothing is stored: host `i` and service `s` are functions of their numbers and the seed, so that router,
+//! generator and tests agree on them without a file between them. Host numbers are ranks: requests draw them
+//! by [`Zipf`], 0 most often.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -88,7 +89,8 @@ impl Dataset {
         format!("svc_{service:07x}")
     }
 
-    /// The endpoints of a service, by region, the local one first: 1 to 3 regions, 1 to 4 endpoints each, 2 on average.
+    /// The endpoints of a service, by region, the local one first: 1 to 3 regions, 1 to 4 endpoints each, 2
+    /// on average.
     pub fn endpoints(&self, service: u64) -> Vec<(&str, Vec<SocketAddr>)> {
         let mut random = self.random("endpoints", service);
         let others = splitmix64(&mut random) % (OTHER_REGIONS.len() as u64 + 1);
@@ -147,7 +149,8 @@ impl Dataset {
         (0..origins.min(count)).map(|step| self.origins[(first + step) % origins]).collect()
     }
 
-    /// `rank` in base 32, digits in an order that shows nothing; unlike for unlike ranks below 2^25, or below the hosts.
+    /// `rank` in base 32, digits in an order that shows nothing; unlike for unlike ranks below 2^25, or below
+    /// the hosts.
     #[allow(clippy::cast_possible_truncation)] // five bits are taken
     fn scrambled(&self, rank: u64) -> String {
         const DIGITS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
@@ -183,8 +186,8 @@ fn below(bound: usize, random: &mut u64) -> usize {
     (splitmix64(random) % bound as u64) as usize
 }
 
-/// Draws ranks below `hosts`, rank `r` in proportion to 1 / (r + 1): Zipf's law with s = 1, by rejection-inversion
-/// (Hörmann and Derflinger 1996), in constant time and memory.
+/// Draws ranks below `hosts`, rank `r` in proportion to 1 / (r + 1): Zipf's law with s = 1, by
+/// rejection-inversion (Hörmann and Derflinger 1996), in constant time and memory.
 #[derive(Debug, Clone)]
 pub struct Zipf {
     state: u64,

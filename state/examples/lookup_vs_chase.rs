@@ -1,9 +1,10 @@
 //! Look-ups in the standard data set beside a pointer chase over as many octets, taking turns on one core.
 //!
-//! `cargo run --release -p ringway-state --example lookup_vs_chase -- FILE [HOSTS]` builds FILE if it is not there. Pin it:
-//! `taskset -c 1`. A look-up takes host octets to the service's record, the whole name compared; "in a row" starts each
-//! look-up only when the one before has answered, as the chase must, "at once" lets the processor overlap them.
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::cast_precision_loss)] // prints figures, fails loudly
+//! `cargo run --release -p ringway-state --example lookup_vs_chase -- FILE [HOSTS]` builds FILE if it is not
+//! there. Pin it: `taskset -c 1`. A look-up takes host octets to the service's record, the whole name
+//! compared; "in a row" starts each look-up only when the one before has answered, as the chase must, "at
+//! once" lets the processor overlap them.
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::cast_precision_loss)] // figures; fails loudly
 
 // The generator's own package depends on more than look-ups need.
 #[allow(dead_code, unreachable_pub)]

@@ -1,7 +1,8 @@
-//! One change as octets: canonical, so that equal values have equal octets. Staged by the snapshot builder and hashed by the
-//! digest; not a file format.
+//! One change as octets: canonical, so that equal values have equal octets. Staged by the snapshot builder
+//! and hashed by the digest; not a file format.
 //!
-//! `kind | key texts | version | value`, kind being one of the tags below; texts and numbers as in [`crate::wire`].
+//! `kind | key texts | version | value`, kind being one of the tags below; texts and numbers as in
+//! [`crate::wire`].
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -7,9 +7,9 @@ use crate::{codec, hash::hash64, record::Change};
 const SEED_LOW: u64 = 0x7269_6e67_7761_7931;
 const SEED_HIGH: u64 = 0x7269_6e67_7761_7932;
 
-/// Sum over all live keys of the hash of key, version and value: independent of order, kept up to date change by change.
-/// Graves don't count, since replicas may forget them at different times; tombstones are values and do. It finds
-/// divergence, not tampering.
+/// Sum over all live keys of the hash of key, version and value: independent of order, kept up to date change
+/// by change. Graves don't count, since replicas may forget them at different times; tombstones are values
+/// and do. It finds divergence, not tampering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Digest(pub(crate) u128);
 

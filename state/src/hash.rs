@@ -1,8 +1,9 @@
-//! The one hash of the state: of look-ups in snapshot and overlay, and of digests. Part of the file format, so it is written
-//! out here and held by test vectors; a change of it is a change of format.
+//! The one hash of the state: of look-ups in snapshot and overlay, and of digests. Part of the file format,
+//! so it is written out here and held by test vectors; a change of it is a change of format.
 //!
-//! It folds 128-bit products, 32 octets at a time. The seed enters every product, so that names which collide under one seed
-//! do not under another: whoever can register names cannot aim them at one bucket without knowing the file's seed.
+//! It folds 128-bit products, 32 octets at a time. The seed enters every product, so that names which collide
+//! under one seed do not under another: whoever can register names cannot aim them at one bucket without
+//! knowing the file's seed.
 
 const K0: u64 = 0x9e37_79b9_7f4a_7c15; // 2^64 / golden ratio
 const K1: u64 = 0xbf58_476d_1ce4_e5b9;
@@ -63,7 +64,8 @@ fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Four words that together hold all of the last 0 to 31 octets; they may overlap, since the length is hashed too.
+/// Four words that together hold all of the last 0 to 31 octets; they may overlap, since the length is hashed
+/// too.
 #[inline(always)]
 fn last_words(rest: &[u8]) -> (Words, Words) {
     if rest.len() >= 16 {
@@ -99,7 +101,8 @@ mod tests {
     /// A change of these is a change of the file format.
     #[test]
     fn known_answers() {
-        let text = b"The quick brown fox jumps over the lazy dog, twice: the quick brown fox jumps over the lazy dog.";
+        let text = b"The quick brown fox jumps over the lazy dog, twice: \
+            the quick brown fox jumps over the lazy dog.";
         let hashes = [0, 1, 3, 4, 7, 8, 15, 16, 31, 32, 33, 96].map(|length| hash64(1, &text[..length]));
         let known = [
             0x5da6_5c14_0733_3b5f,
@@ -120,7 +123,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_octet_and_the_seed_count(octets in proptest::collection::vec(any::<u8>(), 1..100), seed: u64) {
+        fn every_octet_and_the_seed_count(
+            octets in proptest::collection::vec(any::<u8>(), 1..100),
+            seed: u64,
+        ) {
             let plain = hash64(seed, &octets);
             prop_assert_ne!(plain, hash64(seed ^ 1, &octets));
             prop_assert_ne!(plain, hash64(seed, &octets[1..]));

@@ -1,4 +1,5 @@
-//! Names: of hosts, services, regions, owners and policies. A value of these types is well-formed by construction.
+//! Names: of hosts, services, regions, owners and policies. A value of these types is well-formed by
+//! construction.
 //!
 //! All are cheap to clone (shared text), ordered as octets, and borrowed as `str`.
 
@@ -88,8 +89,8 @@ macro_rules! id_type {
 }
 
 text_type!(
-    /// A host name as it is looked up: lower case, no trailing dot, no port, at most 253 octets, letter-digit-hyphen
-    /// labels (RFC 1123 section 2.1).
+    /// A host name as it is looked up: lower case, no trailing dot, no port, at most 253 octets,
+    /// letter-digit-hyphen labels (RFC 1123 section 2.1).
     HostName
 );
 id_type!(

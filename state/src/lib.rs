@@ -1,7 +1,8 @@
-//! What every replica of the route table must agree on. No runtime, no Kafka, no clock: bytes and values in, values out.
+//! What every replica of the route table must agree on. No runtime, no Kafka, no clock: bytes and values in,
+//! values out.
 //!
 //! ```text
-//! JSON line ── change::parse ──▶ Change ── Table::apply ──▶ Table ── Table::publish ──▶ View ── View::host ──▶ HostHit
+//! JSON line ── change::parse ──▶ Change ── Table::apply ──▶ Table ── publish ──▶ View ── host ──▶ HostHit
 //!                                                             │ base: one Snapshot, mapped, shared
 //!                                                             │ overlay: what changed since
 //! ```
@@ -10,7 +11,7 @@
 //! ```text
 //! match view.host(b"shop.example.com") {                       // lower case, no port, no trailing dot
 //!     Some(HostHit::Service(service)) => {
-//!         let endpoints = service.endpoints(view.local());     // len(), get(index), iter(): Endpoint { address, state }
+//!         let endpoints = service.endpoints(view.local());     // len(), get(index), iter()
 //!     }
 //!     Some(HostHit::Tombstone { .. }) | None => { /* 404 */ }
 //! }

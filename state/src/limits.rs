@@ -4,7 +4,8 @@
 pub const HOST_OCTETS_MAX: usize = 253;
 /// RFC 1035 section 2.3.4.
 pub const HOST_LABEL_OCTETS_MAX: usize = 63;
-/// Of a service, owner or policy id, of a region's name and of a tombstone's reason. Their lengths are stored in one octet.
+/// Of a service, owner or policy id, of a region's name and of a tombstone's reason. Their lengths are stored
+/// in one octet.
 pub const ID_OCTETS_MAX: usize = 128;
 
 /// One change as a JSON line.

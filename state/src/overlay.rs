@@ -1,12 +1,14 @@
-//! What changed since the base, as a persistent map: one writer changes it, any number of readers hold older ones.
+//! What changed since the base, as a persistent map: one writer changes it, any number of readers hold older
+//! ones.
 //!
-//! Shards by the hash's top bits; a shard is a slice of `(hash, change)` sorted by hash, behind an `Arc`, and the array of
-//! shards is behind one more. To publish is to clone the outer `Arc`. The first change after a publication copies the array
-//! (512 pointers); each change copies its shard's slots (at most 128 on average, 2 KiB) and shares the values. Readers take
-//! no lock, count no references and allocate nothing: outer array, shard, binary search, value.
+//! Shards by the hash's top bits; a shard is a slice of `(hash, change)` sorted by hash, behind an `Arc`, and
+//! the array of shards is behind one more. To publish is to clone the outer `Arc`. The first change after a
+//! publication copies the array (512 pointers); each change copies its shard's slots (at most 128 on average,
+//! 2 KiB) and shares the values. Readers take no lock, count no references and allocate nothing: outer array,
+//! shard, binary search, value.
 //!
-//! Rejected: one map per core (every change applied once per core, and their memory twice); a hash array mapped trie (the
-//! same costs at this size, several times the code).
+//! Rejected: one map per core (every change applied once per core, and their memory twice); a hash array
+//! mapped trie (the same costs at this size, several times the code).
 
 use std::{iter, sync::Arc};
 

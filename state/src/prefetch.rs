@@ -1,19 +1,19 @@
-//! What safe code cannot say as shortly: memory is fetched before it is read, sixteen octets are compared at once, and ASCII
-//! is text.
+//! What safe code cannot say as shortly: memory is fetched before it is read, sixteen octets are compared at
+//! once, and ASCII is text.
 #![allow(unsafe_code)] // intrinsics; text that was just checked
 
 const LINE_OCTETS: usize = 64;
 
-/// Asks the processor to fetch the lines of the `count` × 64 octets from `at` on, so that they come at once rather than in
-/// turn. `at` may lie outside of `octets`.
+/// Asks the processor to fetch the lines of the `count` × 64 octets from `at` on, so that they come at once
+/// rather than in turn. `at` may lie outside of `octets`.
 #[inline(always)]
 pub(crate) fn prefetch(octets: &[u8], at: usize, count: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..count {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let address = octets.as_ptr().wrapping_add(at).wrapping_add(line * LINE_OCTETS);
-        // SAFETY: the intrinsic asks for SSE, which x86-64 always has; a prefetch reads nothing into the program and does
-        // not fault on any address, so one outside the slice is harmless.
+        // SAFETY: the intrinsic asks for SSE, which x86-64 always has; a prefetch reads nothing into the
+        // program and does not fault on any address, so one outside the slice is harmless.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -26,8 +26,8 @@ pub(crate) fn equal_octets(octets: &[u8; 16], wanted: u8) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8};
-        // SAFETY: all four ask for SSE2, which x86-64 always has; the load reads sixteen octets, unaligned, and `octets` is
-        // as many.
+        // SAFETY: all four ask for SSE2, which x86-64 always has; the load reads sixteen octets, unaligned,
+        // and `octets` is as many.
         let equal = unsafe {
             let octets = _mm_loadu_si128(octets.as_ptr().cast());
             _mm_movemask_epi8(_mm_cmpeq_epi8(octets, _mm_set1_epi8(wanted.cast_signed())))
@@ -38,11 +38,13 @@ pub(crate) fn equal_octets(octets: &[u8; 16], wanted: u8) -> u32 {
     octets.iter().rev().fold(0, |bits, &octet| bits << 1 | u32::from(octet == wanted))
 }
 
-/// ASCII octets as text; `None` for others. A check for UTF-8 goes octet by octet, and those that wait for memory then keep
-/// the processor from running ahead: look-ups that take a service's id would cost twice as much.
+/// ASCII octets as text; `None` for others. A check for UTF-8 goes octet by octet, and those that wait for
+/// memory then keep the processor from running ahead: look-ups that take a service's id would cost twice as
+/// much.
 #[inline]
 pub(crate) fn ascii(octets: &[u8]) -> Option<&str> {
-    // SAFETY: `from_utf8_unchecked` demands UTF-8, and ASCII, which the octets were just found to be, is UTF-8.
+    // SAFETY: `from_utf8_unchecked` demands UTF-8, and ASCII, which the octets were just found to be, is
+    // UTF-8.
     octets.is_ascii().then(|| unsafe { std::str::from_utf8_unchecked(octets) })
 }
 

@@ -7,7 +7,8 @@ use crate::{
     limits::ENDPOINTS_PER_SET_MAX,
 };
 
-/// Orders the values of one key: the writer's lease epoch, then its counter; compared lexicographically.
+/// Orders the values of one key: the writer's lease epoch, then its counter; compared lexicographically
+///
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version {
     pub epoch: u64,
@@ -124,7 +125,8 @@ pub enum EndpointState {
     Dead,
 }
 
-/// kind `endpoint_set`: where a service listens in one region. Ascending by address, IPv4 first, each address once.
+/// kind `endpoint_set`: where a service listens in one region. Ascending by address, IPv4 first, each address
+/// once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointSet(Box<[Endpoint]>);
 

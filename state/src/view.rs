@@ -10,8 +10,8 @@ use crate::{
     snapshot::{HostEntry, Kind, PackedSet, ServiceRecord, Snapshot},
 };
 
-/// One state of the table, immutable. Cloning it costs a few reference counts: the writer publishes clones, a core keeps
-/// the newest it was given.
+/// One state of the table, immutable. Cloning it costs a few reference counts: the writer publishes clones, a
+/// core keeps the newest it was given.
 #[derive(Clone)]
 pub struct View {
     pub(crate) base: Option<Arc<Snapshot>>,
@@ -104,8 +104,8 @@ impl View {
         self.overlay_change(key).cloned().or_else(|| self.base.as_deref()?.change(key))
     }
 
-    /// All stored values, graves included, in no particular order: what a new snapshot is built from. Allocates. An error
-    /// says which octets of the base make no sense.
+    /// All stored values, graves included, in no particular order: what a new snapshot is built from.
+    /// Allocates. An error says which octets of the base make no sense.
     pub fn changes(&self) -> impl Iterator<Item = Result<Change, String>> {
         let base = self.base.iter().flat_map(|base| base.changes());
         let standing = base.filter(|change| match change {
@@ -172,8 +172,8 @@ impl<'v> ServiceRef<'v> {
         self.class
     }
 
-    /// Whether a service record stands behind the id. Subjects have no order among each other, so a host name may be
-    /// mapped before its service is known, and stay mapped after it is removed.
+    /// Whether a service record stands behind the id. Subjects have no order among each other, so a host name
+    /// may be mapped before its service is known, and stay mapped after it is removed.
     pub fn is_known(&self) -> bool {
         match (self.view.overlay_service(self.id()), self.found) {
             (Some(change), _) => !change.record.is_grave(),
@@ -202,7 +202,8 @@ impl<'v> ServiceRef<'v> {
     }
 }
 
-/// Endpoints of one service in one region, ascending by address: length, any by index, or one after the other.
+/// Endpoints of one service in one region, ascending by address: length, any by index, or one after the
+/// other.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoints<'v>(Stored<'v>);
 

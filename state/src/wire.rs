@@ -1,5 +1,5 @@
-//! Octets of stored records: LEB128 numbers and short texts. Reading gives `None` where the octets end or make no sense,
-//! so no stored octet can make a reader panic.
+//! Octets of stored records: LEB128 numbers and short texts. Reading gives `None` where the octets end or
+//! make no sense, so no stored octet can make a reader panic.
 
 use crate::{prefetch::ascii, record::Version};
 

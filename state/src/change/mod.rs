@@ -1,6 +1,8 @@
-//! A change on the log, as JSON (design section 4): strict about what it knows, indifferent to what it does not.
+//! A change on the log, as JSON (design section 4): strict about what it knows, indifferent to what it does
+//! not.
 //!
-//! Known fields must have their types; unknown fields are counted; a kind not known here is skipped; `null` says nothing.
+//! Known fields must have their types; unknown fields are counted; a kind not known here is skipped; `null`
+//! says nothing.
 
 mod fields;
 mod render;

@@ -1,5 +1,5 @@
-//! Writes the body front to back: services' records with their host names behind them, host names without a record,
-//! directory, index, root.
+//! Writes the body front to back: services' records with their host names behind them, host names without a
+//! record, directory, index, root.
 
 use std::{
     collections::BTreeMap,
@@ -95,7 +95,8 @@ impl<'a> BodyBuilder<'a> {
         (mapped, others)
     }
 
-    /// Records and the host names mapped to them; those of `mapped` that have no record are added to `others`.
+    /// Records and the host names mapped to them; those of `mapped` that have no record are added to
+    /// `others`.
     fn put_services(
         &mut self,
         stage: &Stage,

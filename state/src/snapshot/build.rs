@@ -1,6 +1,8 @@
-//! Builds a snapshot from changes in any order: reads them all, sorts by hash, then writes the file front to back.
+//! Builds a snapshot from changes in any order: reads them all, sorts by hash, then writes the file front to
+//! back.
 //!
-//! Memory: the packed changes, 16 octets for each, and the services' heap. Time: a sort of hashes; all else is linear.
+//! Memory: the packed changes, 16 octets for each, and the services' heap. Time: a sort of hashes; all else
+//! is linear.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -58,7 +60,8 @@ pub struct Stats {
     pub changes: u64,
 }
 
-/// Writes the newest of each key in `changes` to `out`. The file appears whole: it is written beside, synced and renamed.
+/// Writes the newest of each key in `changes` to `out`. The file appears whole: it is written beside, synced
+/// and renamed.
 pub fn build(
     changes: impl IntoIterator<Item = Change>,
     out: &Path,

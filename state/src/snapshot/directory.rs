@@ -1,14 +1,14 @@
 //! Where in the heap the services' records are, by the hash of their ids.
 //!
-//! Buckets of unlike length stand in the heap one behind the other, in the order of their hashes; the directory holds where
-//! each starts, and at its end, where the last one ends.
+//! Buckets of unlike length stand in the heap one behind the other, in the order of their hashes; the
+//! directory holds where each starts, and at its end, where the last one ends.
 
 use std::ops::Range;
 
 use super::error::BuildError;
 
-/// More services in a bucket are more records to look through; fewer are a larger directory. Only changes come this way,
-/// requests come by way of their host names.
+/// More services in a bucket are more records to look through; fewer are a larger directory. Only changes
+/// come this way, requests come by way of their host names.
 const SERVICES_PER_BUCKET: usize = 4;
 
 /// The directory of a mapped file.

@@ -2,8 +2,8 @@
 
 use std::{io, path::PathBuf};
 
-/// Why a file is not served from. Only [`OpenError::Io`] is the machine's fault; in all other cases the file is to be
-/// replaced, never repaired.
+/// Why a file is not served from. Only [`OpenError::Io`] is the machine's fault; in all other cases the file
+/// is to be replaced, never repaired.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("cannot {action} {path}")]
@@ -11,11 +11,11 @@ pub enum OpenError {
     #[error("{path} is no ringway snapshot; make one with `ringway state build`")]
     Foreign { path: PathBuf },
     #[error(
-        "{path} has format {found}, this binary reads format {known}; use the binary that wrote it, or rebuild it"
+        "{path} has format {found}, this binary reads format {known}; use the one that wrote it, or rebuild it"
     )]
     Format { path: PathBuf, found: u32, known: u32 },
     #[error(
-        "{path} has layout {found:016x}, this binary reads {known:016x}; use the binary that wrote it, or rebuild it"
+        "{path} has layout {found:016x}, this binary reads {known:016x}; use the one that wrote it, or rebuild it"
     )]
     Layout { path: PathBuf, found: u64, known: u64 },
     #[error("{path}: the header is damaged; fetch or build the file again")]

@@ -1,4 +1,5 @@
-//! The file on disk: written beside its place and renamed into it; mapped read-only, verified before it is read.
+//! The file on disk: written beside its place and renamed into it; mapped read-only, verified before it is
+//! read.
 #![allow(unsafe_code)] // mapping a file
 
 use std::{
@@ -79,8 +80,9 @@ impl Mapped {
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let error = |action| move |source| OpenError::Io { action, path: path.to_owned(), source };
         let file = File::open(path).map_err(error("open"))?;
-        // SAFETY: `map` demands that nobody changes the file while it is mapped. Snapshots are never modified in place: the
-        // only writer is `Partial`, which writes beside and renames, so that the mapped inode keeps its octets to the end.
+        // SAFETY: `map` demands that nobody changes the file while it is mapped. Snapshots are never modified
+        // in place: the only writer is `Partial`, which writes beside and renames, so that the mapped inode
+        // keeps its octets to the end.
         let map = unsafe { Mmap::map(&file) }.map_err(error("map"))?;
         let header = header(&map, map.len() as u64, path)?;
         let mapped = Self { map, header };

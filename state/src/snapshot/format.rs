@@ -5,9 +5,9 @@
 //! 4096    body       heap │ directory │ index │ region names │ root
 //!         checksums  CRC32C of each 1 MiB block of the body, 4 octets each
 //! ```
-//! All numbers are little-endian. The root ends the body, as rkyv has it, and says where the columns are; what they hold is
-//! told in [`super::services`], [`super::hosts`], [`super::directory`] and [`super::index`]. Every octet is under one of the
-//! checksums.
+//! All numbers are little-endian. The root ends the body, as rkyv has it, and says where the columns are;
+//! what they hold is told in [`super::services`], [`super::hosts`], [`super::directory`] and
+//! [`super::index`]. Every octet is under one of the checksums.
 
 use std::ops::Range;
 
@@ -33,8 +33,8 @@ pub(crate) struct Body {
     pub(crate) regions: Vec<String>,
 }
 
-/// Octets of the body. Not an rkyv vector: rkyv checks vectors element by element, which takes longer than all else at
-/// start, and any octets are well-formed octets.
+/// Octets of the body. Not an rkyv vector: rkyv checks vectors element by element, which takes longer than
+/// all else at start, and any octets are well-formed octets.
 #[derive(Archive, Serialize, Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) position: u64,
@@ -50,12 +50,13 @@ impl ArchivedColumn {
     }
 }
 
-/// Changes whenever octets of the same format number would be read differently: by the words below, kept in step by hand,
-/// and by the root's size and alignment, which rkyv's features decide.
+/// Changes whenever octets of the same format number would be read differently: by the words below, kept in
+/// step by hand, and by the root's size and alignment, which rkyv's features decide.
 pub(crate) fn layout_hash() -> u64 {
     const WORDS: &str = "rkyv 0.8 little_endian aligned pointer_width_64; \
         root: heap directory index regions; \
-        record: length hosts id sets(region version v4 v6 endpoints) kind version owner home policy regions entries; \
+        record: length hosts id sets(region version v4 v6 endpoints) \
+            kind version owner home policy regions entries; \
         entry: length value name version text; directory: starts; index: fingerprints passed offsets; hash 1";
     let seed = (size_of::<ArchivedBody>() as u64) << 8 | align_of::<ArchivedBody>() as u64;
     hash64(seed, WORDS.as_bytes())
@@ -121,8 +122,8 @@ impl Header {
         page
     }
 
-    /// Magic, format and layout are looked at before the checksum, so that another program's file, or another version's, is
-    /// called that and not damaged.
+    /// Magic, format and layout are looked at before the checksum, so that another program's file, or another
+    /// version's, is called that and not damaged.
     pub(crate) fn decode(page: &[u8; HEADER_OCTETS]) -> Result<Self, HeaderError> {
         let mut fields = Fields(page);
         if fields.take() != Some(MAGIC) {

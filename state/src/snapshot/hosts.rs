@@ -3,8 +3,9 @@
 //! ```text
 //! length │ value │ name │ version │ text?
 //! ```
-//! The length is an octet, the value a `u32`: the octet offset of the service's record, a multiple of 8, and in its low three
-//! bits what the host name is ([`Kind`]). The text is a service id or a reason where the kind has one.
+//! The length is an octet, the value a `u32`: the octet offset of the service's record, a multiple of 8, and
+//! in its low three bits what the host name is ([`Kind`]). The text is a service id or a reason where the
+//! kind has one.
 
 use std::ops::Range;
 
@@ -33,7 +34,8 @@ const KIND_MASK: u32 = 7;
 /// Length and value.
 const HEAD_OCTETS: usize = 1 + 4;
 
-/// Appends the entry of `name`. `service` is the offset of the record of the service that it is mapped to, if there is one.
+/// Appends the entry of `name`. `service` is the offset of the record of the service that it is mapped to, if
+/// there is one.
 pub(crate) fn put_entry(
     out: &mut Vec<u8>,
     name: &HostName,
@@ -80,7 +82,8 @@ pub(crate) fn entry_of<'a>(heap: &'a [u8], at: usize, name: &[u8]) -> Option<Ent
     is_it.then(|| Entry { heap, cold_at, value: u32::from_le_bytes(*value) })
 }
 
-/// Whether two texts of one length are equal. Most host names have 16 to 32 octets, and are compared without a call.
+/// Whether two texts of one length are equal. Most host names have 16 to 32 octets, and are compared without
+/// a call.
 #[inline]
 fn is_same(known: &[u8], name: &[u8]) -> bool {
     let ends = |text: &[u8]| {
@@ -126,8 +129,8 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// The class of a host name that is mapped to a record, and the record. Apart from [`Entry::kind`], since three
-    /// in ten host names are custom: a branch between the classes would be mispredicted as often.
+    /// The class of a host name that is mapped to a record, and the record. Apart from [`Entry::kind`], since
+    /// three in ten host names are custom: a branch between the classes would be mispredicted as often.
     #[inline]
     pub(crate) fn service(&self) -> Option<(Class, ServiceRecord<'a>)> {
         let class = if self.value & 1 == 0 { Class::Platform } else { Class::Custom };
@@ -228,7 +231,8 @@ mod tests {
         fn any_octets_are_walked_without_panic(run in proptest::collection::vec(any::<u8>(), 0..300)) {
             let walked: Vec<_> = entries(&run, 0..run.len()).collect();
             prop_assert!(walked.len() <= run.len());
-            prop_assert!(walked.iter().rev().skip(1).all(Option::is_some), "nothing follows what makes no sense");
+            let before_the_last = walked.iter().rev().skip(1);
+            prop_assert!(before_the_last.clone().all(Option::is_some), "it ends where octets make no sense");
         }
 
         #[test]

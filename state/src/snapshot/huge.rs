@@ -4,8 +4,9 @@ use std::io;
 
 use memmap2::{Advice, MmapMut};
 
-/// Octets copied into memory that asks for huge pages. A mapped file has small ones, so that each random reading of it misses
-/// the processor's address cache as well, which under virtualisation costs half as much again as the reading.
+/// Octets copied into memory that asks for huge pages. A mapped file has small ones, so that each random
+/// reading of it misses the processor's address cache as well, which under virtualisation costs half as much
+/// again as the reading.
 pub(crate) struct HugeCopy(Option<MmapMut>);
 
 impl HugeCopy {

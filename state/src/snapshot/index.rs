@@ -1,10 +1,12 @@
-//! Where each host name stands in the heap: a hash table with linear probing, in lines of the processor's cache.
+//! Where each host name stands in the heap: a hash table with linear probing, in lines of the processor's
+//! cache.
 //!
 //! ```text
 //! line  fingerprint × 12 │ passed │ 0 × 3 │ offset × 12
 //! ```
-//! Fingerprints are octets, offsets `u32`; 0 is no offset. A hash has a home line; names that find it full stand in the next
-//! one with room, and then `passed` is 1 in each line that they passed by. So a look-up reads one line, and a name's entry.
+//! Fingerprints are octets, offsets `u32`; 0 is no offset. A hash has a home line; names that find it full
+//! stand in the next one with room, and then `passed` is 1 in each line that they passed by. So a look-up
+//! reads one line, and a name's entry.
 
 use super::directory::bucket_of;
 use crate::{limits::INDEX_LINES_PASSED_MAX, prefetch::equal_octets};
@@ -118,7 +120,8 @@ mod tests {
         fn each_hash_leads_to_its_offset(
             mut hashes in prop_oneof![
                 proptest::collection::vec(any::<u64>(), 0..500),
-                proptest::collection::vec((0_u64..4, 0_u64..300).prop_map(|(line, low)| line << 62 | low), 0..60),
+                proptest::collection::vec((0_u64..4, 0_u64..300), 0..60)
+                    .prop_map(|pairs| pairs.into_iter().map(|(line, low)| line << 62 | low).collect()),
             ],
             absent: u64,
         ) {

@@ -1,13 +1,15 @@
 //! The base of the route table: one immutable file, mapped and shared by all cores (S3).
 //!
-//! Build with [`build`], open with [`Snapshot::open`]. A host look-up hashes the name, reads one line of the index, which is
-//! kept in huge pages, and there finds where the name's entry is: right behind its service's record, so that name, id and
-//! endpoints come with the few lines that are then fetched together. The code around the two readings is written so that few
-//! operations, and no unforeseeable branch, wait for them: then the processor runs ahead, and look-ups overlap.
+//! Build with [`fn@build`], open with [`Snapshot::open`]. A host look-up hashes the name, reads one line of
+//! the index, which is kept in huge pages, and there finds where the name's entry is: right behind its
+//! service's record, so that name, id and endpoints come with the few lines that are then fetched together.
+//! The code around the two readings is written so that few operations, and no unforeseeable branch, wait for
+//! them: then the processor runs ahead, and look-ups overlap.
 //!
-//! Rejected: rkyv's own maps and vectors of records (twice the size, a pointer to follow for each name, and a check of every
-//! element at start); host names in the buckets of a hash table of their own (a small directory instead of the index, but
-//! another miss for the service's record: 1.45 of a pointer chase to its id, 2.3 to an endpoint).
+//! Rejected: rkyv's own maps and vectors of records (twice the size, a pointer to follow for each name, and a
+//! check of every element at start); host names in the buckets of a hash table of their own (a small
+//! directory instead of the index, but another miss for the service's record: 1.45 of a pointer chase to its
+//! id, 2.3 to an endpoint).
 
 mod body;
 mod build;
@@ -49,8 +51,8 @@ use crate::{
     record::{Change, Key, Record},
 };
 
-/// Host names stand behind their service's record: what a look-up reads begins so far before the name's entry, in most
-/// services, and takes so many lines.
+/// Host names stand behind their service's record: what a look-up reads begins so far before the name's
+/// entry, in most services, and takes so many lines.
 const OCTETS_BEFORE: usize = 176;
 const LINES: usize = 4;
 
@@ -105,7 +107,8 @@ impl Snapshot {
         self.mapped.header.file_octets()
     }
 
-    /// All stored values, graves included, in no particular order. Allocates. An error says which octets make no sense.
+    /// All stored values, graves included, in no particular order. Allocates. An error says which octets make
+    /// no sense.
     pub fn changes(&self) -> impl Iterator<Item = Result<Change, String>> {
         let buckets = self.directory().buckets().unwrap_or_default();
         let others = hosts::entries(self.heap(), buckets.end..self.heap().len());

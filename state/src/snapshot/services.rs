@@ -1,14 +1,16 @@
-//! A service's record: its endpoint sets first, since the request path wants them, then the service itself; behind the record,
-//! the entries of the host names that are mapped to it, so that a look-up finds both in neighbouring lines.
+//! A service's record: its endpoint sets first, since the request path wants them, then the service itself;
+//! behind the record, the entries of the host names that are mapped to it, so that a look-up finds both in
+//! neighbouring lines.
 //!
 //! ```text
 //! length │ hosts │ id │ sets │ (region·2+grave length version v4 v6 endpoint × (v4+v6)) × sets │
 //!        │ kind version owner home-region policy regions (region weight) × regions │
 //!        │ host entries │ zeros up to a multiple of 8
 //! ```
-//! `length`, of the record from the id on, and `hosts`, of the host entries, are `u32`; other lengths, counts and regions are
-//! numbers as in [`crate::wire`]. A length counts the octets that follow it. `kind` says whether a service stands here (the
-//! fields behind it are there only then), a grave (version only) or nothing.
+//! `length`, of the record from the id on, and `hosts`, of the host entries, are `u32`; other lengths, counts
+//! and regions are numbers as in [`crate::wire`]. A length counts the octets that follow it. `kind` says
+//! whether a service stands here (the fields behind it are there only then), a grave (version only) or
+//! nothing.
 
 use std::ops::Range;
 
@@ -28,8 +30,8 @@ pub(crate) const RECORD_ALIGNMENT: usize = 8;
 /// Of the two lengths.
 const HEAD_OCTETS: usize = 4 + 4;
 
-/// Puts the record of `id` into `out`, which is empty. `changes` are the newest of each key about it, the service first if
-/// there is one. `number` gives a region its number.
+/// Puts the record of `id` into `out`, which is empty. `changes` are the newest of each key about it, the
+/// service first if there is one. `number` gives a region its number.
 pub(crate) fn put_record(
     out: &mut Vec<u8>,
     id: &str,
@@ -181,8 +183,8 @@ impl<'a> ServiceRecord<'a> {
         self.behind_sets().is_some_and(|mut from| from.octet() == Some(PRESENT))
     }
 
-    /// All that the record holds: the service, if there is one, then its endpoint sets. `None` where the octets make no
-    /// sense.
+    /// All that the record holds: the service, if there is one, then its endpoint sets. `None` where the
+    /// octets make no sense.
     pub(crate) fn changes(&self, regions: &[Region]) -> Option<Vec<Change>> {
         let id = ServiceId::trusted(self.id());
         let region = |number: u64| regions.get(usize::try_from(number).ok()?).cloned();

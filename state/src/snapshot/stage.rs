@@ -1,4 +1,5 @@
-//! The builder's memory: changes packed in one arena, put into the order of the file's buckets by sorting their hashes.
+//! The builder's memory: changes packed in one arena, put into the order of the file's buckets by sorting
+//! their hashes.
 
 use crate::{
     codec,

@@ -57,7 +57,8 @@ impl<W: Write> BlockWriter<W> {
         Column { position: (self.position - octets) as u64, octets: octets as u64 }
     }
 
-    /// Ends the body and puts the table of checksums behind it. Gives the body's length and the table's checksum.
+    /// Ends the body and puts the table of checksums behind it. Gives the body's length and the table's
+    /// checksum.
     pub(crate) fn finish(mut self) -> Result<(u64, u32), BuildError> {
         if !self.position.is_multiple_of(BLOCK_OCTETS) {
             self.checksums.push(self.crc);

@@ -119,7 +119,8 @@ fn a_file_of_another_length_or_kind_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-    /// Whoever can forge checksums can make wrong answers, but neither panics nor wrong memory; and `verify` sees it.
+    /// Whoever can forge checksums can make wrong answers, but neither panics nor wrong memory; and `verify`
+    /// sees it.
     #[test]
     fn a_forged_body_is_harmless(
         damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),

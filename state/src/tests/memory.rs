@@ -20,7 +20,8 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: every call is passed on to the system's allocator unchanged; counting touches a cell without destructor.
+// SAFETY: every call is passed on to the system's allocator unchanged; counting touches a cell without
+// destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);

@@ -69,7 +69,10 @@ proptest! {
 
     /// A snapshot of a log is a replica too: stale and repeated changes in it do no harm.
     #[test]
-    fn a_snapshot_of_a_raw_log_is_the_model(log in proptest::collection::vec(world::changes(), 0..200), seed: u64) {
+    fn a_snapshot_of_a_raw_log_is_the_model(
+        log in proptest::collection::vec(world::changes(), 0..200),
+        seed: u64,
+    ) {
         let mut model = Model::default();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.snap");
@@ -88,7 +91,10 @@ proptest! {
 
     /// drop, duplicate and reorder, then deliver the last of each key.
     #[test]
-    fn schedules_converge(log in proptest::collection::vec(world::changes(), 1..24), picks: Vec<prop::sample::Index>) {
+    fn schedules_converge(
+        log in proptest::collection::vec(world::changes(), 1..24),
+        picks: Vec<prop::sample::Index>,
+    ) {
         let mut model = Model::default();
         log.iter().cloned().for_each(|change| { model.apply(change); });
         let mut table = Table::new(&world::region(0));

@@ -1,5 +1,5 @@
-//! A small world of keys, so that changes meet: what each key's writer says at each version, and how a view is compared with
-//! the model.
+//! A small world of keys, so that changes meet: what each key's writer says at each version, and how a view
+//! is compared with the model.
 
 use std::net::{IpAddr, SocketAddr};
 
