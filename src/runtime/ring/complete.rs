@@ -110,6 +110,7 @@ impl<K: Kernel> Driver<K> {
     }
 
     fn sent(&mut self, slot: u32, result: i32) {
+        self.slots[slot as usize].clear(flag::SILENT);
         let Some(mut tx) = self.slots[slot as usize].tx.take() else { return };
         // A stream takes at least an octet or fails; "none, try again" without an error would spin for ever.
         let result = if result == 0 { -libc::EPIPE } else { result };
@@ -137,7 +138,7 @@ impl<K: Kernel> Driver<K> {
         } else {
             self.slots[slot as usize].tx = Some(tx);
             self.stats.sends_short += 1;
-            self.start_send(slot);
+            self.start_send(slot, false);
         }
     }
 

@@ -16,7 +16,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::task::{Poll, Waker};
 
 use super::buffers::Buffers;
-use super::kernel::{Entries, Kernel, Kind, Op, Token, Wait};
+use super::kernel::{Completion, Entries, Kernel, Kind, Op, Token, Wait};
 use super::slot::{NEVER, Phase, Slot, flag, remember};
 use super::tx::{Piece, Tx};
 use super::wheel::Wheel;
@@ -64,6 +64,8 @@ pub(crate) struct Driver<K> {
     pub(super) accepted: VecDeque<(u32, OwnedFd)>,
     /// Slots with something new to send.
     dirty: Vec<u32>,
+    /// Slots whose send was asked to be silent, and perhaps has spoken since.
+    pub(super) silent: Vec<u32>,
     /// Slots that had too much unread when it came.
     pub(super) crowded: Vec<u32>,
     /// Slots whose receive found no buffer.
@@ -106,6 +108,7 @@ impl<K: Kernel> Driver<K> {
             tick: 0,
             accepted: VecDeque::new(),
             dirty: Vec::new(),
+            silent: Vec::new(),
             crowded: Vec::new(),
             starved: Vec::new(),
             idle_tx: Vec::new(),
@@ -128,6 +131,8 @@ impl<K: Kernel> Driver<K> {
     /// # Errors
     /// The ring itself is broken; the process cannot go on.
     pub(crate) fn turn(&mut self, wait: Wait) -> io::Result<usize> {
+        // A silent send that the kernel has not taken yet may have found a waiter by now, and wakes nobody.
+        let wait = if self.silent.is_empty() { wait } else { Wait::No };
         self.flush();
         self.kernel.enter(wait)?;
         let mut count = 0;
@@ -135,13 +140,14 @@ impl<K: Kernel> Driver<K> {
             self.complete(completion);
             count += 1;
         }
+        self.settle(wait);
         self.stats.completions += count as u64;
         Ok(count)
     }
 
     fn flush(&mut self) {
         while let Some(slot) = self.dirty.pop() {
-            self.start_send(slot);
+            self.start_send(slot, true);
         }
         while let Some(slot) = self.crowded.pop() {
             self.hold_back(slot);
@@ -367,17 +373,41 @@ impl<K: Kernel> Driver<K> {
         }
     }
 
-    pub(super) fn start_send(&mut self, slot: u32) {
+    /// Sends what is queued. A send that nobody waits for and that will probably be taken whole is silent: its
+    /// completion would end the core's next sleep for nothing, at the price of an enter and a turn.
+    pub(super) fn start_send(&mut self, slot: u32, may_be_silent: bool) {
         let s = &mut self.slots[slot as usize];
         if s.is_flying(Kind::Send) || !matches!(s.phase, Phase::Open | Phase::Finishing) {
             return;
         }
-        let fd = s.fd;
+        let (fd, silent) = (s.fd, may_be_silent && !s.waits_for_its_send());
         if let Some(tx) = s.tx.as_mut().filter(|tx| !tx.is_empty()) {
-            let op = tx.next_send(fd);
+            let op = tx.next_send(fd, silent);
+            if silent {
+                s.set(flag::SILENT);
+                self.silent.push(slot);
+            }
             self.stats.sends += 1;
             self.push(op, Kind::Send, slot);
         }
+    }
+
+    /// Completes the silent sends that have not spoken, once they cannot any more.
+    fn settle(&mut self, waited: Wait) {
+        if self.silent.is_empty() || !self.kernel.settled() {
+            return;
+        }
+        let mut silent = std::mem::take(&mut self.silent);
+        for slot in silent.drain(..) {
+            let s = &self.slots[slot as usize];
+            if let Some(tx) = s.tx.as_ref().filter(|_| s.has(flag::SILENT)) {
+                debug_assert!(waited == Wait::No || !s.waits_for_its_send(), "someone slept on: {slot}");
+                let token = Token { kind: Kind::Send, slot, generation: s.generation };
+                let result = i32::try_from(tx.octets_in_flight()).unwrap_or(i32::MAX);
+                self.complete(Completion { token: token.to_bits(), result, more: false, buffer: None });
+            }
+        }
+        self.silent = silent; // its memory is used again
     }
 
     /// An empty buffer for a head, reused where possible.

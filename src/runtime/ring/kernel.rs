@@ -81,14 +81,18 @@ pub(crate) enum Op {
         fd: RawFd,
         multishot: bool,
     },
+    /// A `silent` send waits for no room and completes only if not all was taken; once the kernel is
+    /// [`settled`](Kernel::settled), one that has not completed was taken whole. Others wait, and complete.
     Send {
         fd: RawFd,
         at: *const u8,
         octets: u32,
+        silent: bool,
     },
     SendMsg {
         fd: RawFd,
         message: *const libc::msghdr,
+        silent: bool,
     },
     Connect {
         fd: RawFd,
@@ -159,6 +163,9 @@ pub(crate) trait Kernel {
     fn enter(&mut self, wait: Wait) -> io::Result<()>;
     /// The next completion that has arrived, if any. Does not wait.
     fn completion(&mut self) -> Option<Completion>;
+    /// True if the last [`enter`](Self::enter) took everything that was queued before it, and what failed at once
+    /// has been told by [`completion`](Self::completion), which has no more.
+    fn settled(&mut self) -> bool;
     /// A new TCP socket, nodelay set, for the family of an address.
     ///
     /// # Errors

@@ -58,6 +58,8 @@ pub(crate) mod flag {
     pub(crate) const IDLE: u16 = 1 << 7;
     /// A closing slot's operations have been cancelled; those that the cancel missed are tried again later.
     pub(crate) const CANCELLED: u16 = 1 << 8;
+    /// The send in flight completes only if the kernel does not take all of it at once.
+    pub(crate) const SILENT: u16 = 1 << 9;
 }
 
 /// Small on purpose: an idle connection is this and little else.
@@ -127,6 +129,15 @@ impl Slot {
 
     pub(crate) fn has_unsent(&self) -> bool {
         self.tx.as_ref().is_some_and(|tx| !tx.is_empty())
+    }
+
+    /// True if something happens when the send queue has drained: a task goes on, FIN or the close follows, or
+    /// the rest of a queue that is longer than a message.
+    pub(crate) fn waits_for_its_send(&self) -> bool {
+        self.writer.is_some()
+            || self.phase != Phase::Open
+            || self.has(flag::FIN_WANTED)
+            || self.tx.as_ref().is_some_and(|tx| !tx.fits_one_message())
     }
 
     /// The first error stays: later ones follow from it.

@@ -98,13 +98,23 @@ impl Tx {
         Op::Connect { fd, address: self.address.as_ptr().cast(), length: self.address.len() }
     }
 
+    /// True if one message takes the whole queue.
+    pub(crate) fn fits_one_message(&self) -> bool {
+        self.pieces.len() <= limits::SEND_PIECES_MAX
+    }
+
+    /// Octets that the kernel holds.
+    pub(crate) fn octets_in_flight(&self) -> usize {
+        self.pieces.iter().take(self.in_flight).map(Piece::len).sum()
+    }
+
     /// The operation that sends as many pieces as one message takes. The queue is not empty, nothing is in flight.
-    pub(crate) fn next_send(&mut self, fd: i32) -> Op {
+    pub(crate) fn next_send(&mut self, fd: i32, silent: bool) -> Op {
         assert!(self.in_flight == 0 && !self.pieces.is_empty());
         if self.pieces.len() == 1 {
             self.in_flight = 1;
             let (at, length) = self.pieces[0].start_and_length();
-            return Op::Send { fd, at, octets: u32::try_from(length).unwrap_or(u32::MAX) };
+            return Op::Send { fd, at, octets: u32::try_from(length).unwrap_or(u32::MAX), silent };
         }
         self.in_flight = self.pieces.len().min(limits::SEND_PIECES_MAX);
         for (iovec, piece) in self.iovecs.iter_mut().zip(&self.pieces) {
@@ -113,7 +123,7 @@ impl Tx {
         }
         self.message.msg_iov = self.iovecs.as_mut_ptr();
         self.message.msg_iovlen = self.in_flight as _;
-        Op::SendMsg { fd, message: &raw const self.message }
+        Op::SendMsg { fd, message: &raw const self.message, silent }
     }
 
     /// The kernel took `octets` octets of what was in flight; pieces sent whole go to `done`.

@@ -18,6 +18,7 @@ use crate::limits;
 /// One receive buffer, as the kernel wants it told.
 pub(in crate::runtime) const BUFFER_OCTETS: u32 = limits::RECV_BUFFER_OCTETS as u32;
 const GROUP: u16 = 0;
+/// With MSG_WAITALL the kernel goes on after a short send, and counts one that it may not go on with as failed.
 const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 const GETEVENTS: u32 = 1;
 /// Looks at the ring between two readings of the clock.
@@ -29,6 +30,8 @@ pub(crate) struct Uring {
     entries: Entries,
     /// What went wrong between two enters; the next one reports it.
     broken: Option<io::Error>,
+    /// The last enter left nothing in the submission queue.
+    all_taken: bool,
 }
 
 impl Uring {
@@ -44,7 +47,7 @@ impl Uring {
             .setup_cqsize(limits::RING_COMPLETIONS)
             .build(limits::RING_SUBMISSIONS)?;
         let provided = ProvidedRing::register(&mut ring)?;
-        Ok(Uring { ring, provided, entries: Entries::default(), broken: None })
+        Ok(Uring { ring, provided, entries: Entries::default(), broken: None, all_taken: true })
     }
 
     fn entry(op: Op) -> squeue::Entry {
@@ -64,9 +67,13 @@ impl Uring {
                     .build()
                     .flags(squeue::Flags::BUFFER_SELECT)
             }
-            Op::Send { fd, at, octets } => opcode::Send::new(Fd(fd), at, octets).flags(SEND_FLAGS).build(),
-            Op::SendMsg { fd, message } => {
-                opcode::SendMsg::new(Fd(fd), message).flags(SEND_FLAGS as u32).build()
+            Op::Send { fd, at, octets, silent } => {
+                let (message_flags, entry_flags) = send_flags(silent);
+                opcode::Send::new(Fd(fd), at, octets).flags(message_flags).build().flags(entry_flags)
+            }
+            Op::SendMsg { fd, message, silent } => {
+                let (message_flags, entry_flags) = send_flags(silent);
+                opcode::SendMsg::new(Fd(fd), message).flags(message_flags as u32).build().flags(entry_flags)
             }
             Op::Connect { fd, address, length } => opcode::Connect::new(Fd(fd), address, length).build(),
             Op::Shutdown { fd } => opcode::Shutdown::new(Fd(fd), libc::SHUT_WR).build(),
@@ -109,38 +116,7 @@ impl Uring {
         }
     }
 
-    /// True if completions wait, or the kernel has work that makes some, or some that did not fit.
-    fn has_news(&mut self) -> bool {
-        if !self.ring.completion().is_empty() {
-            return true;
-        }
-        let submission = self.ring.submission();
-        submission.taskrun() || submission.cq_overflow()
-    }
-}
-
-impl Kernel for Uring {
-    fn push(&mut self, op: Op, token: Token) {
-        let entry = Self::entry(op).user_data(token.to_bits());
-        // SAFETY: what `op` points at lives until its completion (promise of the driver).
-        while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            // The queue is full: hand it over now. A ring that fails takes nothing, now or later.
-            if let Err(error) = self.enter_for(0, None) {
-                self.broken.get_or_insert(error);
-                return;
-            }
-        }
-    }
-
-    fn provide(&mut self, buffer: u16, at: *mut u8, octets: u32) {
-        self.provided.put(buffer, at, octets);
-    }
-
-    fn enter(&mut self, wait: Wait) -> io::Result<()> {
-        if let Some(error) = self.broken.take() {
-            return Err(error);
-        }
-        self.provided.publish();
+    fn enter_as_told(&mut self, wait: Wait) -> io::Result<()> {
         match wait {
             Wait::Until(until) => {
                 let sleep = until.saturating_duration_since(Instant::now());
@@ -166,6 +142,53 @@ impl Kernel for Uring {
         Ok(())
     }
 
+    /// True if completions wait, or the kernel has work that makes some, or some that did not fit.
+    fn has_news(&mut self) -> bool {
+        if !self.ring.completion().is_empty() {
+            return true;
+        }
+        let submission = self.ring.submission();
+        submission.taskrun() || submission.cq_overflow()
+    }
+}
+
+fn send_flags(silent: bool) -> (i32, squeue::Flags) {
+    match silent {
+        true => (SEND_FLAGS | libc::MSG_DONTWAIT, squeue::Flags::SKIP_SUCCESS),
+        false => (SEND_FLAGS, squeue::Flags::empty()),
+    }
+}
+
+impl Kernel for Uring {
+    fn push(&mut self, op: Op, token: Token) {
+        let entry = Self::entry(op).user_data(token.to_bits());
+        // SAFETY: what `op` points at lives until its completion (promise of the driver).
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            // The queue is full: hand it over now. A ring that fails takes nothing, now or later.
+            if let Err(error) = self.enter_for(0, None) {
+                self.broken.get_or_insert(error);
+                return;
+            }
+        }
+    }
+
+    fn provide(&mut self, buffer: u16, at: *mut u8, octets: u32) {
+        self.provided.put(buffer, at, octets);
+    }
+
+    fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        if let Some(error) = self.broken.take() {
+            return Err(error);
+        }
+        self.provided.publish();
+        let result = self.enter_as_told(wait);
+        self.all_taken = self.ring.submission().is_empty();
+        result
+    }
+
+    fn settled(&mut self) -> bool {
+        self.all_taken && !self.ring.submission().cq_overflow()
+    }
     fn completion(&mut self) -> Option<Completion> {
         let entry = self.ring.completion().next()?;
         Some(Completion {

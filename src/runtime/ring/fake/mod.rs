@@ -39,6 +39,8 @@ pub(super) struct Fake {
     /// Pushed since the last enter.
     queued: Vec<Flight>,
     flying: Vec<Flight>,
+    /// The last enter left nothing queued.
+    all_taken: bool,
     arrived: VecDeque<Arrived>,
     /// How many of them the driver may collect before it enters again.
     collectable: usize,
@@ -82,6 +84,7 @@ impl Fake {
             open: HashMap::new(),
             queued: Vec::new(),
             flying: Vec::new(),
+            all_taken: true,
             arrived: VecDeque::new(),
             collectable: 0,
             provided: VecDeque::new(),
@@ -138,6 +141,21 @@ impl Fake {
         self.arrived.push_back(Arrived { completion, delivers });
     }
 
+    /// Takes what was pushed, or when late only the first of it, and does at once what cannot wait.
+    fn take_queued(&mut self) {
+        let late = self.chance(self.mood.late);
+        let count = if late { self.rng.usize(..=self.queued.len()) } else { self.queued.len() };
+        for flight in self.queued.drain(..count).collect::<Vec<_>>() {
+            match flight.op {
+                Op::Send { silent: true, .. } | Op::SendMsg { silent: true, .. } => {
+                    self.send_silently(flight)
+                }
+                _ => self.flying.push(flight),
+            }
+        }
+        self.all_taken = self.queued.is_empty();
+    }
+
     /// What the kernel relies on when it is asked for something.
     fn check_request(&self, op: Op, token: Token) {
         let mut others = self.queued.iter().chain(&self.flying);
@@ -178,7 +196,7 @@ impl Kernel for Fake {
 
     fn enter(&mut self, _: Wait) -> io::Result<()> {
         self.entries.enters += 1;
-        self.flying.append(&mut self.queued);
+        self.take_queued();
         let mut turn: Vec<u64> = self.flying.iter().map(|flight| flight.number).collect();
         self.rng.shuffle(&mut turn);
         if self.mood.prompt {
@@ -196,6 +214,10 @@ impl Kernel for Fake {
         let late = self.chance(self.mood.late);
         self.collectable = if late { self.rng.usize(..=self.arrived.len()) } else { self.arrived.len() };
         Ok(())
+    }
+
+    fn settled(&mut self) -> bool {
+        self.all_taken && self.arrived.is_empty()
     }
 
     fn completion(&mut self) -> Option<Completion> {

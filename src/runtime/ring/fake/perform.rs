@@ -41,13 +41,29 @@ impl Fake {
         self.arrive(Completion { token: flight.token.to_bits(), result, more, buffer }, delivers);
     }
 
+    /// A send that may not wait, and tells only what went wrong.
+    pub(super) fn send_silently(&mut self, flight: Flight) {
+        let asked = match flight.op {
+            Op::Send { octets, .. } => octets as usize,
+            // SAFETY: the driver promised that message and vectors live until it knows how the send ended.
+            Op::SendMsg { message, .. } => unsafe {
+                from_raw_parts((*message).msg_iov, (*message).msg_iovlen).iter().map(|v| v.iov_len).sum()
+            },
+            _ => 0,
+        };
+        let outcome = self.attempt(flight).or_else(|| Outcome::last(-libc::EAGAIN));
+        if let Some(outcome) = outcome.filter(|outcome| outcome.result != asked as i32) {
+            self.finish(flight, outcome);
+        }
+    }
+
     /// `None` if the operation has to wait on.
     fn attempt(&mut self, flight: Flight) -> Option<Outcome> {
         match flight.op {
             Op::Accept { fd, multishot } => self.accept(fd, multishot),
             Op::Recv { fd, multishot } => self.receive(fd, multishot),
-            Op::Send { fd, at, octets } => self.send(fd, &[(at, octets as usize)]),
-            Op::SendMsg { fd, message } => {
+            Op::Send { fd, at, octets, .. } => self.send(fd, &[(at, octets as usize)]),
+            Op::SendMsg { fd, message, .. } => {
                 // SAFETY: the driver promised that message, vectors and octets live until we complete.
                 let vectors = unsafe { from_raw_parts((*message).msg_iov, (*message).msg_iovlen) };
                 let pieces: Vec<_> = vectors.iter().map(|v| (v.iov_base as *const u8, v.iov_len)).collect();

@@ -229,3 +229,46 @@ fn a_stream_that_is_not_received_from_is_not_quiet() {
     turn(&mut driver);
     assert!(!driver.is_quiet(slot), "nobody knows");
 }
+
+fn send(driver: &mut Driver<Fake>, slot: u32, octets: usize) {
+    driver.send(slot, Piece::Owned { octets: vec![b'x'; octets], from: 0 });
+}
+
+#[test]
+fn a_send_that_nobody_waits_for_completes_only_if_it_is_cut() {
+    let mut driver = calm();
+    let (slot, socket) = stream(&mut driver);
+    turn(&mut driver);
+    driver.kernel.sockets[socket].window = 1_000;
+    send(&mut driver, slot, 900);
+    assert_eq!(turn(&mut driver), 0, "a completion, of a send that was taken whole");
+    assert_eq!((driver.kernel.sockets[socket].taken_total, driver.queued_octets(slot)), (900, 0));
+
+    send(&mut driver, slot, 900);
+    assert_eq!(turn(&mut driver), 1, "a short send must tell");
+    assert!(driver.queued_octets(slot) > 0);
+    driver.kernel.sockets[socket].window = 1_000;
+    turns(&mut driver, 2);
+    assert_eq!((driver.kernel.sockets[socket].taken_total, driver.queued_octets(slot)), (1_800, 0));
+}
+
+#[test]
+fn whoever_waits_for_a_send_gets_its_completion() {
+    let mut driver = calm();
+    let (slot, socket) = stream(&mut driver);
+    turn(&mut driver);
+    driver.kernel.sockets[socket].window = 10_000;
+    send(&mut driver, slot, 900);
+    assert!(driver.poll_sent(slot, 0, Waker::noop()).is_pending());
+    assert_eq!(turn(&mut driver), 1, "waited for");
+
+    send(&mut driver, slot, 900);
+    driver.finish_sending(slot);
+    assert_eq!(turn(&mut driver), 1, "FIN follows it");
+
+    let (slot, socket) = stream(&mut driver);
+    turn(&mut driver);
+    driver.kernel.sockets[socket].window = 10_000;
+    (0..=limits::SEND_PIECES_MAX).for_each(|_| send(&mut driver, slot, 9));
+    assert!(turn(&mut driver) >= 1, "the rest of the queue follows it");
+}
