@@ -122,6 +122,8 @@ pub const POOLED_ENDPOINTS: usize = 65_536;
 pub const SCRATCH_POOL: usize = 256;
 /// How long a connection without a request keeps its request's future, in milliseconds.
 pub const WARM_MS: u64 = 200;
+/// Connections that may keep it; with more that have just been answered, memory would follow the rate of connections.
+pub const WARM_CONNECTIONS: usize = 256;
 /// Requests that one connection may have answered in a row before other tasks run.
 pub const REQUESTS_PER_TURN: u32 = 32;
 /// Interim (1xx) responses before a final one; beyond: 502.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::client::Client;
 use super::core::{Door, Edge};
+use crate::limits;
 use crate::observe::CoreMetrics;
 use crate::runtime::Listener;
 
@@ -48,5 +49,26 @@ impl InFlight {
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.requests_in_flight.dec();
+    }
+}
+
+/// A connection's leave to keep what a request needs while it waits for its next.
+pub(super) struct Warm<'a>(&'a Edge);
+
+impl Warm<'_> {
+    /// `None` if enough connections have it.
+    pub(super) fn new(edge: &Edge) -> Option<Warm<'_>> {
+        if edge.warm.get() >= limits::WARM_CONNECTIONS {
+            edge.metrics.warm_full.inc();
+            return None;
+        }
+        edge.warm.set(edge.warm.get() + 1);
+        Some(Warm(edge))
+    }
+}
+
+impl Drop for Warm<'_> {
+    fn drop(&mut self) {
+        self.0.warm.set(self.0.warm.get() - 1);
     }
 }

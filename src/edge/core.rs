@@ -51,6 +51,8 @@ pub struct Edge {
     second: Cell<(Instant, u64, HttpDate)>,
     draining: Cell<bool>,
     pub(super) connections: Cell<usize>,
+    /// Connections between two requests that keep what a request needs.
+    pub(super) warm: Cell<usize>,
 }
 
 /// What [`Edge::new`] is made of.
@@ -77,6 +79,7 @@ impl Edge {
             scratch: RefCell::default(),
             draining: Cell::new(false),
             connections: Cell::new(0),
+            warm: Cell::new(0),
         })
     }
 

@@ -29,7 +29,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 pub use self::core::{Door, Edge, EdgeParts, Settings};
-use accept::{InFlight, Open};
+use accept::{InFlight, Open, Warm};
 use client::{Client, Next};
 use failure::Failure;
 use log::Record;
@@ -90,6 +90,7 @@ async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
             }
             continue;
         }
+        let Some(_warm) = Warm::new(edge) else { return true };
         match client.next(edge, WARM).await {
             Next::Request => {}
             // An end is met again by whoever asks next.

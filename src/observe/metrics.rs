@@ -113,6 +113,8 @@ scalars! {
         table_lookups_missed: Counter,
         /// Connections to endpoints closed rather than kept, because the pool was full.
         pool_full: Counter,
+        /// Connections that let go of a request's memory at once, because enough others kept theirs for the next.
+        warm_full: Counter,
     }
     with {
         /// Answers by class of their status.

@@ -9,6 +9,9 @@ use super::ring::kernel::{Kernel, Kind, Op, Token, Wait};
 use super::ring::uring::{BUFFER_OCTETS, Uring};
 use crate::limits;
 
+/// The smallest send buffers hold some KiB.
+const MORE_THAN_A_SOCKET_TAKES: usize = 1 << 20;
+
 /// Something that the machine lacks, and the command that mends it.
 #[derive(Debug, thiserror::Error)]
 #[error("{lacks}; {mend}")]
@@ -27,14 +30,42 @@ fn lacking(lacks: impl Into<String>, mend: impl Into<String>) -> Lacking {
 /// [`Lacking`] with the cause as far as the kernel tells it.
 pub fn probe() -> Result<(), Lacking> {
     let mut ring = Uring::new().map_err(|e| ring_refused(&e))?;
-    let received = multishot_receive(&mut ring).map_err(|e| ring_refused(&e))?;
-    if received {
-        return Ok(());
+    let newer = "boot Linux 6.1 or newer (Debian 12: apt-get install linux-image-amd64, then reboot)";
+    if !silent_send(&mut ring).map_err(|e| ring_refused(&e))? {
+        return Err(lacking(format!("the kernel ({}) does not tell that a send was cut", release()), newer));
     }
-    Err(lacking(
-        format!("the kernel ({}) has no multishot receive into provided buffers", release()),
-        "boot Linux 6.1 or newer (Debian 12: apt-get install linux-image-amd64, then reboot)",
-    ))
+    if !multishot_receive(&mut ring).map_err(|e| ring_refused(&e))? {
+        let what = format!("the kernel ({}) has no multishot receive into provided buffers", release());
+        return Err(lacking(what, newer));
+    }
+    Ok(())
+}
+
+/// Sends silently, first what a socket takes and then far more; false unless the second alone is told of, as cut.
+/// Octets would be lost where the kernel did not tell.
+fn silent_send(ring: &mut Uring) -> io::Result<bool> {
+    let (ours, _peer) = UnixStream::pair()?;
+    socket2::SockRef::from(&ours).set_send_buffer_size(limits::RECV_BUFFER_OCTETS)?;
+    let octets = vec![0u8; MORE_THAN_A_SOCKET_TAKES];
+    let mut send = |octets: &[u8]| {
+        let (at, length) = (octets.as_ptr(), u32::try_from(octets.len()).unwrap_or(u32::MAX));
+        let op = Op::Send { fd: ours.as_raw_fd(), at, octets: length, silent: true };
+        ring.push(op, Token { kind: Kind::Send, slot: 0, generation: 0 });
+        ring.enter(Wait::No)?;
+        let told = ring.completion().map(|completion| completion.result);
+        Ok::<_, io::Error>((told, ring.settled()))
+    };
+    let (whole, settled) = send(&octets[..1])?;
+    if (whole, settled) != (None, true) {
+        return Ok(false);
+    }
+    match send(&octets)? {
+        (Some(taken), true) => Ok(taken > 0 && (taken.unsigned_abs() as usize) < octets.len()),
+        _ => {
+            std::mem::forget(octets); // the send may be under way yet
+            Ok(false)
+        }
+    }
 }
 
 /// Receives an octet through a multishot receive that goes on; false if the kernel does not know it.
