@@ -87,7 +87,7 @@ impl Client {
     }
 
     async fn takes_to(&self, left: usize, edge: &Edge) -> bool {
-        let progress = edge.settings.timeouts.origin.body_progress;
+        let progress = edge.settings().timeouts.origin.body_progress;
         relay::taken(&self.stream, left, progress).await.is_ok()
     }
 

@@ -1,7 +1,6 @@
 //! What one core's requests share: its view of the route table, its pools, counters, ids and settings.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,24 +8,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ringway_state::View;
 
 use super::request::Scratch;
+use super::settings::Settings;
 use super::upstream::Pool;
-use crate::config::{AccessLog, Cidr, Limits, OriginTimeouts, Timeouts};
+use crate::config::Cidr;
 use crate::limits;
 use crate::observe::CoreMetrics;
 use crate::observe::access::LogSink;
 use crate::proto::date::HttpDate;
 use crate::proto::trace::IdSource;
 use crate::runtime::{Core, millis};
-
-/// What the configuration says of requests; the same for all cores.
-#[derive(Debug)]
-pub struct Settings {
-    pub timeouts: Timeouts,
-    pub limits: Limits,
-    pub access_log: AccessLog,
-    /// Of services that have timeouts of their own.
-    pub overrides: HashMap<String, OriginTimeouts>,
-}
 
 /// A listener as its connections see it.
 #[derive(Clone, Debug)]
@@ -39,7 +29,7 @@ pub struct Door {
 /// only reads, or alone writes.
 pub struct Edge {
     pub(super) core: Core,
-    pub(super) settings: Arc<Settings>,
+    settings: RefCell<Rc<Settings>>,
     pub(super) metrics: Arc<CoreMetrics>,
     pub(super) pool: Pool,
     pub(super) ids: RefCell<IdSource>,
@@ -57,7 +47,7 @@ pub struct Edge {
 
 /// What [`Edge::new`] is made of.
 pub struct EdgeParts {
-    pub settings: Arc<Settings>,
+    pub settings: Settings,
     pub metrics: Arc<CoreMetrics>,
     pub log: LogSink,
     pub view: View,
@@ -71,7 +61,7 @@ impl Edge {
             pool: Pool::new(settings.limits.upstream_idle_connections, Arc::clone(&metrics)),
             second: Cell::new(this_second(core.now())),
             core,
-            settings,
+            settings: RefCell::new(Rc::new(settings)),
             metrics,
             ids: RefCell::new(ids),
             log: RefCell::new(log),
@@ -83,14 +73,21 @@ impl Edge {
         })
     }
 
+    /// What the configuration says as of now. Bind what a wait needs before it, so that no future holds the whole.
+    pub(super) fn settings(&self) -> Rc<Settings> {
+        Rc::clone(&self.settings.borrow())
+    }
+
+    /// Replaces route table and settings for every request from now on, at the same moment: they speak of the same services.
+    pub fn configure(&self, settings: Settings, view: View) {
+        self.pool.set_idle_max(settings.limits.upstream_idle_connections);
+        self.settings.replace(Rc::new(settings));
+        self.view.replace(Rc::new(view));
+    }
+
     /// The route table as of now. Requests that hold an older one keep it until they let go.
     pub(super) fn view(&self) -> Rc<View> {
         Rc::clone(&self.view.borrow())
-    }
-
-    /// Replaces the route table for every request from now on.
-    pub fn publish(&self, view: View) {
-        self.view.replace(Rc::new(view));
     }
 
     pub(super) fn is_draining(&self) -> bool {
@@ -108,15 +105,6 @@ impl Edge {
     /// Client connections that are open.
     pub fn connections(&self) -> usize {
         self.connections.get()
-    }
-
-    /// The timeouts towards a service's origins.
-    pub(super) fn origin_timeouts(&self, service: &str) -> OriginTimeouts {
-        let own = match self.settings.overrides.is_empty() {
-            true => None,
-            false => self.settings.overrides.get(service),
-        };
-        own.copied().unwrap_or(self.settings.timeouts.origin)
     }
 
     /// Wall-clock milliseconds since 1970 at the core's [`now`](Core::now).

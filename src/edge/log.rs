@@ -76,7 +76,8 @@ pub(super) fn finish(
     record: &Record,
     reason: Option<Reason>,
 ) {
-    let (metrics, policy) = (&edge.metrics, &edge.settings.access_log);
+    let (metrics, settings) = (&edge.metrics, edge.settings());
+    let policy = &settings.access_log;
     let duration = edge.core.now().saturating_duration_since(record.started);
     let origin = record.origin_wait.get().min(duration);
     let status = record.status.get();

@@ -22,19 +22,21 @@ mod reply;
 mod request;
 mod role;
 mod route;
+mod settings;
 mod upstream;
 
 use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
-pub use self::core::{Door, Edge, EdgeParts, Settings};
+pub use self::core::{Door, Edge, EdgeParts};
 use accept::{InFlight, Open, Warm};
 use client::{Client, Next};
 use failure::Failure;
 use log::Record;
 use request::{Identity, Scratch};
 pub use role::{RunError, run};
+pub use settings::Settings;
 
 use crate::limits;
 use crate::observe::Reason;
@@ -60,7 +62,8 @@ fn serve_connection(open: Open, mut client: Client) -> impl Future<Output = ()> 
     async move {
         let edge = &*open.0;
         loop {
-            match client.next(edge, edge.settings.timeouts.idle).await {
+            let within = edge.settings().timeouts.idle;
+            match client.next(edge, within).await {
                 Next::Request if Box::pin(serve_requests(edge, &mut client)).await => continue,
                 Next::Request => return,
                 Next::Nothing => edge.metrics.idle_timeouts.inc(),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use ringway_state::View;
 
-use super::core::{Door, Edge, EdgeParts, Settings};
+use super::core::{Door, Edge, EdgeParts};
+use super::settings::Settings;
 use crate::limits;
 use crate::observe::CoreMetrics;
 use crate::observe::access::LogSink;
@@ -24,7 +25,7 @@ pub(super) enum Order {
 
 /// What a core is started with.
 pub(super) struct CoreParts {
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Settings,
     pub(super) metrics: Arc<CoreMetrics>,
     pub(super) log: LogSink,
     pub(super) view: View,

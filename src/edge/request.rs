@@ -49,12 +49,13 @@ pub(super) async fn read(
     client: &mut Client,
     scratch: &mut Scratch,
 ) -> Result<Option<Identity>, Failure> {
-    client.stream.set_timeout(edge.settings.timeouts.request_head);
+    client.stream.set_timeout(edge.settings().timeouts.request_head);
+    let limits = edge.settings().limits;
     let length = loop {
         let octets = client.reader.octets();
         match scratch.head.parse(octets).map_err(Failure::of_head)? {
             Parsed::Complete { len } => break len,
-            Parsed::Partial if octets.len() > edge.settings.limits.request_head_bytes => {
+            Parsed::Partial if octets.len() > limits.request_head_bytes => {
                 return Err(Reason::HeadTooLarge.into());
             }
             Parsed::Partial => {}
@@ -67,7 +68,6 @@ pub(super) async fn read(
             Err(Fault::TimedOut) => return Err(Reason::RequestTimeout.into()),
         }
     };
-    let limits = &edge.settings.limits;
     if length > limits.request_head_bytes || scratch.head.fields().as_slice().len() > limits.head_fields {
         return Err(Reason::HeadTooLarge.into());
     }

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use ringway_state::View;
 use serde_json::Value;
 
-use super::core::{Door, Settings};
+use super::core::Door;
 use super::on_core::{self, CoreParts, Order};
+use super::settings::Settings;
 use crate::config::{Config, Cores, Idle, LogPath};
 use crate::feed::{self, InlineError};
 use crate::limits;
@@ -190,12 +191,12 @@ impl Router {
         let (sinks, sources): (Vec<_>, Vec<_>) =
             metrics.iter().map(|metrics| access::ring(Arc::clone(metrics))).unzip();
         let log = LogWriter::start(log_path(config), sources)?;
-        let settings = Arc::new(settings(config));
+        let settings = Settings::from(config);
         let (seed, node) = (RandomState::new().hash_one(cpus), hash(config.node.id.as_str()));
         let mut cores = Vec::new();
         for ((index, cpu), log) in cpus.iter().enumerate().zip(sinks) {
             let parts = CoreParts {
-                settings: Arc::clone(&settings),
+                settings: settings.clone(),
                 metrics: Arc::clone(&metrics[index]),
                 log,
                 view: view.clone(),
@@ -300,16 +301,6 @@ fn sockets(fronts: &[Front]) -> Result<Vec<(OwnedFd, Door)>, RunError> {
         Ok((socket, front.door.clone()))
     };
     fronts.iter().map(bind).collect()
-}
-
-fn settings(config: &Config) -> Settings {
-    let own = config.services.iter().filter(|service| service.timeouts != config.timeouts.origin);
-    Settings {
-        timeouts: config.timeouts,
-        limits: config.limits,
-        access_log: config.access_log.clone(),
-        overrides: own.map(|service| (service.id.as_str().to_owned(), service.timeouts)).collect(),
-    }
 }
 
 fn log_path(config: &Config) -> Option<&std::path::Path> {

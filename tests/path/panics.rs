@@ -38,15 +38,9 @@ async fn accept(core: Core, listener: Rc<Listener>) {
 
 fn edge(core: &Core, metrics: Arc<CoreMetrics>) -> Rc<Edge> {
     let config = ringway::config::load(&Setup::new().write()).unwrap();
-    let settings = Settings {
-        timeouts: config.timeouts,
-        limits: config.limits,
-        access_log: config.access_log,
-        overrides: Default::default(),
-    };
     let region = ringway_state::id::Region::parse("local").unwrap();
     let parts = EdgeParts {
-        settings: Arc::new(settings),
+        settings: Settings::from(&config),
         log: access::ring(Arc::clone(&metrics)).0,
         metrics,
         view: ringway_state::Table::new(&region).publish(),

@@ -60,7 +60,7 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
 
 impl Exchange<'_> {
     async fn attempt(&mut self, address: SocketAddr) -> Result<bool, Ended> {
-        let timeouts = self.edge.origin_timeouts(&self.scratch.service);
+        let timeouts = self.edge.settings().origin_timeouts(&self.scratch.service);
         let fresh = self.record.attempts() > 1;
         let mut origin = connect::to(self.edge, address, timeouts.connect, fresh)
             .await
@@ -142,6 +142,7 @@ async fn read_head(
     (identity, record): (&Identity, &Record),
 ) -> Result<usize, Failure> {
     scratch.response.restart();
+    let most = edge.settings().limits.response_head_bytes;
     let mut interim = 0;
     loop {
         if !reader.is_empty() {
@@ -165,11 +166,11 @@ async fn read_head(
                 Parsed::Complete { .. } if scratch.response.status() == 101 => {
                     return Err(Reason::OriginMalformed.into());
                 }
-                Parsed::Complete { len } if len <= edge.settings.limits.response_head_bytes => {
+                Parsed::Complete { len } if len <= most => {
                     edge.metrics.octets_from_origins.add(len as u64);
                     return Ok(len);
                 }
-                Parsed::Partial if octets.len() <= edge.settings.limits.response_head_bytes => {}
+                Parsed::Partial if octets.len() <= most => {}
                 _ => return Err(Reason::OriginMalformed.into()),
             }
         }

@@ -15,7 +15,7 @@ use crate::runtime::Stream;
 /// address.
 pub(in crate::edge) struct Pool {
     endpoints: RefCell<HashMap<SocketAddr, Rc<Endpoint>, foldhash::fast::RandomState>>,
-    idle_max: usize,
+    idle_max: Cell<usize>,
     metrics: Arc<CoreMetrics>,
 }
 
@@ -34,7 +34,12 @@ struct Kept {
 
 impl Pool {
     pub(in crate::edge) fn new(idle_max: usize, metrics: Arc<CoreMetrics>) -> Pool {
-        Pool { endpoints: RefCell::default(), idle_max, metrics }
+        Pool { endpoints: RefCell::default(), idle_max: Cell::new(idle_max), metrics }
+    }
+
+    /// How many connections are kept per endpoint from now on; more that are kept already stay until they age.
+    pub(in crate::edge) fn set_idle_max(&self, idle_max: usize) {
+        self.idle_max.set(idle_max);
     }
 
     /// Requests that this core has open at an endpoint.
@@ -79,7 +84,7 @@ impl Pool {
     pub(in crate::edge) fn keep(&self, lease: &Lease, stream: Stream, timeout: Duration) {
         let mut idle = lease.0.idle.borrow_mut();
         // One reference is the lease's, one the table's: an endpoint that the table does not know is never swept.
-        if idle.len() < self.idle_max && Rc::strong_count(&lease.0) > 1 {
+        if idle.len() < self.idle_max.get() && Rc::strong_count(&lease.0) > 1 {
             stream.clear_timeout();
             self.metrics.upstream_idle.inc();
             idle.push(Kept { since: stream.core().now(), stream, timeout });
