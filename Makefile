@@ -24,12 +24,13 @@ run: ## start a router and a demo origin on this machine, until Ctrl-C
 test: ## everything that CI checks, in stages, with a table of minutes at the end
 	@tools/stages install format docs lints tests demo bench-smoke asan fuzz-smoke
 
-bench: ## the parts timed alone, then ringway beside nginx, haproxy and pingora: tables with ratios
+bench: ## the parts timed alone, then ringway beside nginx, haproxy and pingora: tables with ratios; then counts
 	@tools/install bench
 	@cargo build --release --locked -p ringway -p ringway-loadgen -p ringway-bench
 	@cargo build --release --locked --manifest-path bench/peers/pingora/Cargo.toml
 	@$(TARGET_DIR)/release/ringway-bench micro
 	@$(TARGET_DIR)/release/ringway-bench compare --dataset 4000000
+	@$(TARGET_DIR)/release/ringway-bench ratchet
 
 soak: install ## the tests with their long proofs at full length: bodies of 1 GiB, 20 times the ring's schedules
 	@RINGWAY_SOAK=20 cargo test --locked --workspace --lib --bins --tests
