@@ -117,6 +117,14 @@ impl Fake {
         self.provided.pop_front().map(|provided| provided.buffer)
     }
 
+    /// True if the driver has yet to hear of a ring of the bell.
+    pub(super) fn is_bell_under_way(&self) -> bool {
+        let tells = |arrived: &Arrived| {
+            Token::from_bits(arrived.completion.token).is_some_and(|token| token.kind == Kind::Doorbell)
+        };
+        self.bell > 0 || self.arrived.iter().any(tells)
+    }
+
     /// Sockets whose descriptors are still open.
     pub(super) fn left_open(&self) -> usize {
         self.open.values().filter(|index| self.sockets[**index].is_open()).count()

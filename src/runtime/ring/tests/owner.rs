@@ -290,7 +290,7 @@ impl World {
             Poll::Ready(()) => {
                 assert!(std::mem::take(&mut self.bell_rung), "nobody rang");
                 self.bell = None;
-                self.bell_rung = self.driver.kernel.bell > 0;
+                self.bell_rung = self.driver.kernel.is_bell_under_way();
             }
         }
     }
