@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::checked::{
-    AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, State, Timeouts,
+    AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, RequestLimits,
+    ServiceSettings, State, Timeouts,
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
@@ -21,8 +22,9 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     let admin = listeners::admin(&mut top, &listeners)?;
     let state = state(&mut top);
     let timeouts = timeouts(&mut top);
-    let services = services::services(&mut top, &timeouts.origin, &listeners, state.snapshot.is_some());
     let limits = limits(&mut top);
+    let inherited = ServiceSettings { timeouts: timeouts.origin, limits: limits.request };
+    let services = services::services(&mut top, &inherited, &listeners, state.snapshot.is_some());
     let access_log = access_log(&mut top);
     top.end();
     let warnings = Vec::new();
@@ -138,9 +140,13 @@ pub(super) fn origin_timeouts(section: &mut Section<'_>, inherited: &OriginTimeo
 fn limits(top: &mut Section<'_>) -> Limits {
     let Some(mut section) = top.section("limits") else { return Limits::default() };
     let limits = Limits {
-        request_head_bytes: section.setting(&setting::REQUEST_HEAD_BYTES),
+        request: RequestLimits {
+            head_bytes: section.setting(&setting::REQUEST_HEAD_BYTES),
+            head_fields: section.setting(&setting::HEAD_FIELDS),
+            target_bytes: section.setting(&setting::TARGET_BYTES),
+            body_bytes: section.setting(&setting::REQUEST_BODY_BYTES),
+        },
         response_head_bytes: section.setting(&setting::RESPONSE_HEAD_BYTES),
-        head_fields: section.setting(&setting::HEAD_FIELDS),
         connections_per_core: section.setting(&setting::CONNECTIONS_PER_CORE),
         upstream_idle_connections: section.setting(&setting::UPSTREAM_IDLE_CONNECTIONS),
     };

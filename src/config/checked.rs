@@ -98,7 +98,14 @@ pub struct Service {
     /// At least one; each once.
     pub endpoints: Vec<SocketAddr>,
     /// The router's own with this service's overrides applied.
+    pub settings: ServiceSettings,
+}
+
+/// What a service may have of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServiceSettings {
     pub timeouts: OriginTimeouts,
+    pub limits: RequestLimits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,16 +134,28 @@ pub struct OriginTimeouts {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Request line and fields with their line ends; beyond: 431.
-    pub request_head_bytes: usize,
+    /// What a service may override.
+    pub request: RequestLimits,
     /// Status line and fields of the origin's answer; beyond: 502.
     pub response_head_bytes: usize,
-    /// Field lines in a head, either way; beyond: 431 or 502.
-    pub head_fields: usize,
     /// Connections that a core holds at once, clients' and origins' together; beyond: accepting pauses.
     pub connections_per_core: usize,
     /// Unused connections kept per core and endpoint; beyond: closed after use.
     pub upstream_idle_connections: usize,
+}
+
+/// What a request may measure. The first three hold for every request before its service is known, so a service can
+/// only narrow them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// Request line and fields with their line ends; beyond: 431.
+    pub head_bytes: usize,
+    /// Field lines in a head; beyond: 431. The router's also holds for answers: 502.
+    pub head_fields: usize,
+    /// The request-target; beyond: 414.
+    pub target_bytes: usize,
+    /// Content, its framing not counted; beyond: 413.
+    pub body_bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub use checked::{
     AccessLog, Admin, Config, Cores, Feed, Idle, Limits, Listener, LogPath, Node, OriginTimeouts, Protocol,
-    Service, State, Timeouts,
+    RequestLimits, Service, ServiceSettings, State, Timeouts,
 };
 pub use cidr::Cidr;
 pub use name::{HostName, Label, Region, ServiceId};

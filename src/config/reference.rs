@@ -36,7 +36,7 @@ fn per_service(row: Row) -> Row {
 }
 
 fn rows() -> Vec<Row> {
-    [places(), sockets(), services(), timeouts(), limits(), log()].into_iter().flatten().collect()
+    [places(), sockets(), timeouts(), limits(), services(), log()].into_iter().flatten().collect()
 }
 
 fn places() -> Vec<Row> {
@@ -124,6 +124,7 @@ fn services() -> Vec<Row> {
             "fields",
             "overrides of the timeouts marked *per service*",
         ),
+        row("services[].limits", "(the router's)", "fields", "overrides of the limits marked *per service*"),
     ]
 }
 
@@ -164,9 +165,15 @@ fn timeouts() -> Vec<Row> {
 
 fn limits() -> Vec<Row> {
     vec![
-        number("limits", &setting::REQUEST_HEAD_BYTES, "request line and fields; beyond: 431"),
+        per_service(number("limits", &setting::REQUEST_HEAD_BYTES, "request line and fields; beyond: 431")),
+        per_service(number(
+            "limits",
+            &setting::HEAD_FIELDS,
+            "field lines in a head; beyond: 431. The router's also holds for answers: 502",
+        )),
+        per_service(number("limits", &setting::TARGET_BYTES, "the request-target; beyond: 414")),
+        per_service(number("limits", &setting::REQUEST_BODY_BYTES, "content of a request; beyond: 413")),
         number("limits", &setting::RESPONSE_HEAD_BYTES, "status line and fields of an answer; beyond: 502"),
-        number("limits", &setting::HEAD_FIELDS, "field lines in a head; beyond: 431, or 502 in an answer"),
         number(
             "limits",
             &setting::CONNECTIONS_PER_CORE,
@@ -240,7 +247,7 @@ node: { qqqqqqqqqqqq: 1 }
 listeners: [{ qqqqqqqqqqqq: 1 }]
 admin: { qqqqqqqqqqqq: 1 }
 state: { qqqqqqqqqqqq: 1, feed: { kind: inline, qqqqqqqqqqqq: 1 } }
-services: [{ qqqqqqqqqqqq: 1, timeouts: { qqqqqqqqqqqq: 1 } }]
+services: [{ qqqqqqqqqqqq: 1, timeouts: { qqqqqqqqqqqq: 1 }, limits: { qqqqqqqqqqqq: 1 } }]
 timeouts: { qqqqqqqqqqqq: 1 }
 limits: { qqqqqqqqqqqq: 1 }
 access_log: { qqqqqqqqqqqq: 1 }
@@ -274,7 +281,9 @@ fn the_table_has_every_field_and_no_other() {
         }
         told.insert(row.field);
     }
-    told.remove("services[].timeouts"); // a section, told by its own fields
+    // Sections, told by their own fields.
+    told.remove("services[].timeouts");
+    told.remove("services[].limits");
     assert_eq!(told, known_to_the_reader());
 }
 

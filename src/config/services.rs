@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
 use super::check::origin_timeouts;
-use super::checked::{Listener, OriginTimeouts, Service};
+use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSettings};
 use super::listeners::receives;
 use super::reader::{Field, Section};
+use super::setting::Setting;
 use super::{HostName, ServiceId, address, name, setting};
 
 /// Where ids and host names were first written; each may be given once.
@@ -19,7 +20,7 @@ struct Taken {
 
 pub(super) fn services(
     top: &mut Section<'_>,
-    inherited: &OriginTimeouts,
+    inherited: &ServiceSettings,
     listeners: &[Listener],
     has_snapshot: bool,
 ) -> Vec<Service> {
@@ -40,7 +41,7 @@ pub(super) fn services(
 
 fn service(
     item: &Field<'_>,
-    inherited: &OriginTimeouts,
+    inherited: &ServiceSettings,
     listeners: &[Listener],
     taken: &mut Taken,
 ) -> Option<Service> {
@@ -48,17 +49,40 @@ fn service(
     let id = section.required("id", "svc_hello").and_then(|f| id(&f, taken));
     let hostnames = section.required("hostnames", "[hello.localhost]").map(|f| hostnames(&f, taken));
     let endpoints = section.required("endpoints", "[\"127.0.0.1:9000\"]").map(|f| endpoints(&f, listeners));
-    let timeouts = match section.section("timeouts") {
-        None => *inherited,
-        Some(mut overrides) => {
-            let timeouts = origin_timeouts(&mut overrides, inherited);
-            let routers_own = [setting::REQUEST_HEAD.name, setting::IDLE.name, setting::DRAIN.name];
-            overrides.end_except(&routers_own, "no service can override it, set it in the router's timeouts");
-            timeouts
-        }
+    let settings = ServiceSettings {
+        timeouts: timeouts(&mut section, &inherited.timeouts),
+        limits: limits(&mut section, &inherited.limits),
     };
     section.end();
-    Some(Service { id: id?, hostnames: hostnames?, endpoints: endpoints?, timeouts })
+    Some(Service { id: id?, hostnames: hostnames?, endpoints: endpoints?, settings })
+}
+
+fn timeouts(service: &mut Section<'_>, inherited: &OriginTimeouts) -> OriginTimeouts {
+    let Some(mut section) = service.section("timeouts") else { return *inherited };
+    let timeouts = origin_timeouts(&mut section, inherited);
+    let routers_own = [setting::REQUEST_HEAD.name, setting::IDLE.name, setting::DRAIN.name];
+    section.end_except(&routers_own, "no service can override it, set it in the router's timeouts");
+    timeouts
+}
+
+fn limits(service: &mut Section<'_>, inherited: &RequestLimits) -> RequestLimits {
+    let Some(mut section) = service.section("limits") else { return *inherited };
+    let mut narrowed = |setting: &Setting<usize>, routers: usize| {
+        section.parse_or(setting.name, |text| setting.parse_within(routers, text), routers)
+    };
+    let limits = RequestLimits {
+        head_bytes: narrowed(&setting::REQUEST_HEAD_BYTES, inherited.head_bytes),
+        head_fields: narrowed(&setting::HEAD_FIELDS, inherited.head_fields),
+        target_bytes: narrowed(&setting::TARGET_BYTES, inherited.target_bytes),
+        body_bytes: section.setting_or(&setting::REQUEST_BODY_BYTES, inherited.body_bytes),
+    };
+    let routers_own = [
+        setting::RESPONSE_HEAD_BYTES.name,
+        setting::CONNECTIONS_PER_CORE.name,
+        setting::UPSTREAM_IDLE_CONNECTIONS.name,
+    ];
+    section.end_except(&routers_own, "no service can override it, set it in the router's limits");
+    limits
 }
 
 fn id(field: &Field<'_>, taken: &mut Taken) -> Option<ServiceId> {

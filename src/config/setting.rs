@@ -2,9 +2,12 @@
 //! docs/reference/configuration.md both follow it.
 use std::time::Duration;
 
-use super::checked::{Limits, OriginTimeouts, Timeouts};
+use super::checked::{Limits, OriginTimeouts, RequestLimits, Timeouts};
 use super::report::Shown;
-use crate::limits::{CONNECTIONS_PER_CORE as CONNECTIONS_PER_CORE_MAX, FIELDS_MAX, HEAD_OCTETS_MAX};
+use crate::limits::{
+    BODY_OCTETS_MAX, CONNECTIONS_PER_CORE as CONNECTIONS_PER_CORE_MAX, FIELDS_MAX, HEAD_OCTETS_MAX,
+    TARGET_OCTETS_MAX,
+};
 
 pub(super) struct Setting<T> {
     pub name: &'static str,
@@ -45,6 +48,10 @@ pub(super) const REQUEST_HEAD_BYTES: Setting<usize> =
 pub(super) const RESPONSE_HEAD_BYTES: Setting<usize> =
     setting("response_head_bytes", HEAD_OCTETS_MAX, (1_024, HEAD_OCTETS_MAX));
 pub(super) const HEAD_FIELDS: Setting<usize> = setting("head_fields", FIELDS_MAX, (16, FIELDS_MAX));
+pub(super) const TARGET_BYTES: Setting<usize> =
+    setting("target_bytes", TARGET_OCTETS_MAX, (64, TARGET_OCTETS_MAX));
+pub(super) const REQUEST_BODY_BYTES: Setting<u64> =
+    setting("request_body_bytes", BODY_OCTETS_MAX, (0, BODY_OCTETS_MAX));
 pub(super) const CONNECTIONS_PER_CORE: Setting<usize> =
     setting("connections_per_core", CONNECTIONS_PER_CORE_MAX, (1, CONNECTIONS_PER_CORE_MAX));
 pub(super) const UPSTREAM_IDLE_CONNECTIONS: Setting<usize> =
@@ -85,11 +92,21 @@ impl Default for OriginTimeouts {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            request_head_bytes: REQUEST_HEAD_BYTES.default,
+            request: RequestLimits::default(),
             response_head_bytes: RESPONSE_HEAD_BYTES.default,
-            head_fields: HEAD_FIELDS.default,
             connections_per_core: CONNECTIONS_PER_CORE.default,
             upstream_idle_connections: UPSTREAM_IDLE_CONNECTIONS.default,
+        }
+    }
+}
+
+impl Default for RequestLimits {
+    fn default() -> Self {
+        Self {
+            head_bytes: REQUEST_HEAD_BYTES.default,
+            head_fields: HEAD_FIELDS.default,
+            target_bytes: TARGET_BYTES.default,
+            body_bytes: REQUEST_BODY_BYTES.default,
         }
     }
 }
@@ -103,6 +120,22 @@ impl<T: Quantity> Setting<T> {
             return Ok(value);
         }
         Err(format!("{} is out of range; give {}", Shown(text), self.range()))
+    }
+
+    /// The same for a service, which cannot have more than the router, whose own limit holds first.
+    ///
+    /// # Errors
+    /// What is wrong with `text` and how to mend it.
+    pub(super) fn parse_within(&self, routers: T, text: &str) -> Result<T, String> {
+        let value = self.parse(text)?;
+        if value <= routers {
+            return Ok(value);
+        }
+        let (name, routers) = (self.name, routers.show());
+        Err(format!(
+            "{} is above the router's {routers}, which holds first; raise limits.{name} too",
+            Shown(text)
+        ))
     }
 
     /// As `100ms to 10m`.
@@ -149,17 +182,24 @@ impl Quantity for Duration {
     }
 }
 
-impl Quantity for usize {
-    fn parse(text: &str) -> Result<Self, String> {
-        let digits = text.bytes().all(|b| b.is_ascii_digit());
-        let wrong = || format!("{} is not a whole number; write digits alone, as in 100", Shown(text));
-        if digits { text.parse().map_err(|_| wrong()) } else { Err(wrong()) }
-    }
+/// Digits alone.
+macro_rules! whole_numbers {
+    ($($number:ty),*) => {$(
+        impl Quantity for $number {
+            fn parse(text: &str) -> Result<Self, String> {
+                let digits = text.bytes().all(|b| b.is_ascii_digit());
+                let wrong = || format!("{} is not a whole number; write digits alone, as in 100", Shown(text));
+                if digits { text.parse().map_err(|_| wrong()) } else { Err(wrong()) }
+            }
 
-    fn show(self) -> String {
-        self.to_string()
-    }
+            fn show(self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
 }
+
+whole_numbers!(usize, u64);
 
 impl Quantity for f64 {
     /// Digits with at most one point; no exponent, infinity or NaN.

@@ -48,7 +48,7 @@ fn the_quickstart_is_right() {
             id: ServiceId::parse("svc_hello").unwrap(),
             hostnames: vec![HostName::parse("hello.localhost").unwrap()],
             endpoints: vec!["127.0.0.1:9000".parse().unwrap()],
-            timeouts: OriginTimeouts::default(),
+            settings: ServiceSettings::default(),
         }]
     );
     assert_eq!((config.timeouts, config.limits), (Timeouts::default(), Limits::default()));
@@ -74,12 +74,15 @@ services:
     hostnames: [Shop.Example.COM, xn--bcher-kva.example]
     endpoints: [10.0.0.1:80, "[2001:db8::1]:80"]
     timeouts: { response_head: 2s, connect: 250ms }
+    limits: { request_body_bytes: 2000000, target_bytes: 500 }
 timeouts: { request_head: 5s, idle: 1m, drain: 0s,
   connect: 1s, response_head: 10s, body_progress: 20s, upstream_idle: 5s }
 limits:
   request_head_bytes: 8192
   response_head_bytes: 4096
   head_fields: 50
+  target_bytes: 1000
+  request_body_bytes: 1000000
   connections_per_core: 20000
   upstream_idle_connections: 0
 access_log: { path: /var/log/ringway/access.jsonl, success_sample: 1, slow: 300ms }
@@ -99,11 +102,14 @@ access_log: { path: /var/log/ringway/access.jsonl, success_sample: 1, slow: 300m
     let names: Vec<&str> = service.hostnames.iter().map(HostName::as_str).collect();
     assert_eq!(names, ["shop.example.com", "xn--bcher-kva.example"]);
     let overridden = OriginTimeouts { connect: Duration::from_millis(250), response_head: s(2), ..origin };
-    assert_eq!(service.timeouts, overridden);
+    assert_eq!(service.settings.timeouts, overridden);
+    let request =
+        RequestLimits { head_bytes: 8192, head_fields: 50, target_bytes: 1000, body_bytes: 1_000_000 };
+    let overridden = RequestLimits { target_bytes: 500, body_bytes: 2_000_000, ..request };
+    assert_eq!(service.settings.limits, overridden);
     let limits = Limits {
-        request_head_bytes: 8192,
+        request,
         response_head_bytes: 4096,
-        head_fields: 50,
         connections_per_core: 20_000,
         upstream_idle_connections: 0,
     };

@@ -7,7 +7,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     (
         "tls: {}",
         "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, timeouts, \
-         services, limits, access_log",
+         limits, services, access_log",
     ),
     ("node: { regoin: a }", "2: node: unknown field \"regoin\"; did you mean region?"),
     ("node: { Region: a }", "2: node: unknown field \"Region\"; did you mean region?"),
@@ -155,5 +155,16 @@ pub(super) const WRONG: &[(&str, &str)] = &[
         "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"], timeouts: { idle: 1s } }]",
         "2: services[0].timeouts: unknown field \"idle\"; no service can override it, \
          set it in the router's timeouts",
+    ),
+    (
+        "limits: { head_fields: 50 }\nservices: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"],\n  \
+         limits: { head_fields: 60 } }]",
+        "4: services[0].limits.head_fields: \"60\" is above the router's 50, which holds first; \
+         raise limits.head_fields too",
+    ),
+    (
+        "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"], limits: { response_head_bytes: 2000 } }]",
+        "2: services[0].limits: unknown field \"response_head_bytes\"; no service can override it, \
+         set it in the router's limits",
     ),
 ];

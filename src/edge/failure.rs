@@ -51,6 +51,7 @@ impl Failure {
     pub(super) fn of_upload(broken: Broken) -> Failure {
         Failure::from(match broken {
             Broken::Malformed => Reason::BodyMalformed,
+            Broken::TooLarge => Reason::ContentTooLarge,
             Broken::Cut | Broken::From(Fault::Os(_)) => Reason::ClientGone,
             Broken::From(Fault::TimedOut) => Reason::BodyStalled,
             Broken::To(fault) => Self::of_origin(fault).reason,
@@ -60,7 +61,7 @@ impl Failure {
     /// A response body that broke off between origin and client.
     pub(super) fn of_download(broken: Broken) -> Failure {
         Failure::from(match broken {
-            Broken::Malformed => Reason::OriginMalformed,
+            Broken::Malformed | Broken::TooLarge => Reason::OriginMalformed,
             Broken::Cut | Broken::From(Fault::Os(_)) => Reason::OriginBodyCut,
             Broken::From(Fault::TimedOut) => Reason::OriginBodyStalled,
             Broken::To(Fault::Os(_)) => Reason::ClientGone,
@@ -92,6 +93,7 @@ impl Failure {
             Reason::MalformedRequest | Reason::BodyMalformed => ProblemKind::MalformedRequest,
             Reason::HeadTooLarge => ProblemKind::HeadTooLarge,
             Reason::TargetTooLong => ProblemKind::TargetTooLong,
+            Reason::ContentTooLarge => ProblemKind::ContentTooLarge,
             Reason::MethodNotAllowed => ProblemKind::MethodNotAllowed,
             Reason::NotImplemented => ProblemKind::NotImplemented,
             Reason::VersionNotSupported => ProblemKind::VersionNotSupported,

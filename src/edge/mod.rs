@@ -11,6 +11,7 @@
 //! [`core`], what can end them in [`failure`]. [`run`] is the process around it.
 
 mod accept;
+mod admit;
 mod client;
 mod core;
 mod failure;

@@ -13,6 +13,8 @@ use crate::runtime::{Fault, Stream};
 pub(super) enum Broken {
     /// The sender's framing is wrong.
     Malformed,
+    /// More content than may pass.
+    TooLarge,
     /// The sender closed before the end.
     Cut,
     /// The sender's stream broke.
@@ -30,6 +32,8 @@ pub(super) struct Relay<'a> {
     pub(super) progress: Duration,
     /// Octets of content so far.
     pub(super) content: &'a Cell<u64>,
+    /// Octets of content that may pass.
+    pub(super) most: u64,
 }
 
 /// Waits until at most `left` octets are queued for `to`, for as long as its peer takes some in each `progress`. The
@@ -55,6 +59,9 @@ impl Relay<'_> {
             match body.next(self.from.0.octets()).map_err(|_| Broken::Malformed)? {
                 BodyStep::Data(data) => {
                     self.content.set(self.content.get() + data.len() as u64);
+                    if self.content.get() > self.most {
+                        return Err(Broken::TooLarge);
+                    }
                     out = self.pass_on(data, out).await?;
                 }
                 BodyStep::End { used } => {

@@ -64,6 +64,7 @@ impl Reply<'_> {
             framing: delivery.framing,
             progress: self.progress,
             content: &self.record.content_out,
+            most: u64::MAX,
         };
         relay.run(&mut body, out).await.map_err(Failure::of_download)?;
         Ok(Done {

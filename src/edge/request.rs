@@ -1,5 +1,6 @@
 //! The request's head: read, settled, and kept for as long as the request lasts.
 
+use super::admit;
 use super::client::Client;
 use super::core::Edge;
 use super::failure::Failure;
@@ -50,12 +51,12 @@ pub(super) async fn read(
     scratch: &mut Scratch,
 ) -> Result<Option<Identity>, Failure> {
     client.stream.set_timeout(edge.settings().timeouts.request_head);
-    let limits = edge.settings().limits;
+    let limits = edge.settings().limits.request;
     let length = loop {
         let octets = client.reader.octets();
         match scratch.head.parse(octets).map_err(Failure::of_head)? {
             Parsed::Complete { len } => break len,
-            Parsed::Partial if octets.len() > limits.request_head_bytes => {
+            Parsed::Partial if octets.len() > limits.head_bytes => {
                 return Err(Reason::HeadTooLarge.into());
             }
             Parsed::Partial => {}
@@ -68,11 +69,10 @@ pub(super) async fn read(
             Err(Fault::TimedOut) => return Err(Reason::RequestTimeout.into()),
         }
     };
-    if length > limits.request_head_bytes || scratch.head.fields().as_slice().len() > limits.head_fields {
-        return Err(Reason::HeadTooLarge.into());
-    }
+    let octets = &client.reader.octets()[..length];
+    admit::head(&scratch.head, octets, &limits)?;
     scratch.octets.clear();
-    scratch.octets.extend_from_slice(&client.reader.octets()[..length]);
+    scratch.octets.extend_from_slice(octets);
     client.reader.consume(length);
     Ok(Some(Identity::of(edge, scratch)))
 }

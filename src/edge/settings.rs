@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::config::{AccessLog, Config, Limits, OriginTimeouts, Timeouts};
+use crate::config::{AccessLog, Config, Limits, ServiceSettings, Timeouts};
 
 /// The same on all cores, each of which has its own copy. Replaced as a whole when the configuration is read again.
 #[derive(Clone, Debug)]
@@ -10,29 +10,31 @@ pub struct Settings {
     pub timeouts: Timeouts,
     pub limits: Limits,
     pub access_log: AccessLog,
-    /// Of services that have timeouts of their own.
-    overrides: HashMap<String, OriginTimeouts>,
+    /// Of services that have settings of their own.
+    overrides: HashMap<String, ServiceSettings>,
 }
 
 impl From<&Config> for Settings {
     fn from(config: &Config) -> Settings {
-        let own = config.services.iter().filter(|service| service.timeouts != config.timeouts.origin);
+        let routers = ServiceSettings { timeouts: config.timeouts.origin, limits: config.limits.request };
+        let own = config.services.iter().filter(|service| service.settings != routers);
         Settings {
             timeouts: config.timeouts,
             limits: config.limits,
             access_log: config.access_log.clone(),
-            overrides: own.map(|service| (service.id.as_str().to_owned(), service.timeouts)).collect(),
+            overrides: own.map(|service| (service.id.as_str().to_owned(), service.settings)).collect(),
         }
     }
 }
 
 impl Settings {
-    /// The timeouts towards a service's origins.
-    pub(super) fn origin_timeouts(&self, service: &str) -> OriginTimeouts {
+    /// A service's timeouts and limits: its own, or the router's.
+    pub(super) fn of_service(&self, service: &str) -> ServiceSettings {
         let own = match self.overrides.is_empty() {
             true => None,
             false => self.overrides.get(service),
         };
-        own.copied().unwrap_or(self.timeouts.origin)
+        own.copied()
+            .unwrap_or(ServiceSettings { timeouts: self.timeouts.origin, limits: self.limits.request })
     }
 }

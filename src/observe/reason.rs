@@ -66,6 +66,8 @@ reasons! {
     HeadTooLarge = "head_too_large", Client;
     /// The request-target is longer than a target may be.
     TargetTooLong = "target_too_long", Client;
+    /// The request's content is longer than its service takes.
+    ContentTooLarge = "content_too_large", Client;
     /// The method is known and refused.
     MethodNotAllowed = "method_not_allowed", Client;
     /// The method or transfer coding is not known here.

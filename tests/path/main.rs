@@ -14,6 +14,7 @@ mod forward;
 mod framing;
 mod heads;
 mod large;
+mod limits;
 mod log;
 mod machine;
 mod many;

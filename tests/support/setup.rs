@@ -66,6 +66,13 @@ impl Setup {
         self
     }
 
+    /// Sets a field of the service added last.
+    pub fn of_service(mut self, name: &str, value: impl Into<Value>) -> Setup {
+        let services = self.config["services"].as_array_mut().expect("the list made in new");
+        services.last_mut().expect("a service")[name] = value.into();
+        self
+    }
+
     /// Starts the router by means of `command`, as in `["prlimit", "--nofile=600"]`.
     pub fn under<const N: usize>(mut self, command: [&str; N]) -> Setup {
         self.under = command.map(str::to_owned).to_vec();

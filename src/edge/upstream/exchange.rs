@@ -6,7 +6,8 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use super::connect::{self, Origin};
-use crate::config::OriginTimeouts;
+use crate::config::{Limits, RequestLimits, ServiceSettings};
+use crate::edge::admit;
 use crate::edge::client::Client;
 use crate::edge::core::Edge;
 use crate::edge::failure::Failure;
@@ -46,11 +47,13 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
     loop {
         let Exchange { edge, scratch, record, .. } = &mut exchange;
         let address = route::find(edge, scratch.head.host(), tried, &mut scratch.service)?;
+        let settings = edge.settings().of_service(&scratch.service);
+        admit::request(scratch, &settings.limits)?;
         record.attempt(address);
         if tried.is_some() {
             edge.metrics.second_attempts.inc();
         }
-        match exchange.attempt(address).await {
+        match exchange.attempt(address, &settings).await {
             Ok(goes_on) => return Ok(goes_on),
             Err(Ended { again: true, .. }) if tried.is_none() => tried = Some(address),
             Err(Ended { failure, .. }) => return Err(failure),
@@ -59,15 +62,15 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
 }
 
 impl Exchange<'_> {
-    async fn attempt(&mut self, address: SocketAddr) -> Result<bool, Ended> {
-        let timeouts = self.edge.settings().origin_timeouts(&self.scratch.service);
+    async fn attempt(&mut self, address: SocketAddr, settings: &ServiceSettings) -> Result<bool, Ended> {
+        let timeouts = &settings.timeouts;
         let fresh = self.record.attempts() > 1;
         let mut origin = connect::to(self.edge, address, timeouts.connect, fresh)
             .await
             .map_err(|failure| Ended { failure, again: true })?;
         self.send_head(&origin);
         let safe = origin.reused && !self.scratch.has_body() && self.scratch.head.method().is_idempotent();
-        let done = self.converse(&mut origin, timeouts).await.map_err(|failure| Ended {
+        let done = self.converse(&mut origin, settings).await.map_err(|failure| Ended {
             again: safe
                 && !self.record.is_answered()
                 && matches!(failure.reason, Reason::OriginClosed | Reason::OriginReset),
@@ -96,7 +99,8 @@ impl Exchange<'_> {
     }
 
     /// The request's body goes up while the response comes down: an origin may answer before it has read all.
-    async fn converse(&mut self, origin: &mut Origin, timeouts: OriginTimeouts) -> Result<Done, Failure> {
+    async fn converse(&mut self, origin: &mut Origin, settings: &ServiceSettings) -> Result<Done, Failure> {
+        let ServiceSettings { timeouts, limits: most } = settings;
         let Exchange { edge, client, scratch, identity, record } = self;
         let (up, down) = (&origin.stream, &client.stream);
         let has_body = scratch.has_body();
@@ -110,6 +114,7 @@ impl Exchange<'_> {
                     framing,
                     progress: timeouts.body_progress,
                     content: &record.content_in,
+                    most: most.body_bytes,
                 };
                 relay.run(&mut BodyReader::new(framing), edge.core.head_buffer()).await?;
             }
@@ -142,7 +147,8 @@ async fn read_head(
     (identity, record): (&Identity, &Record),
 ) -> Result<usize, Failure> {
     scratch.response.restart();
-    let most = edge.settings().limits.response_head_bytes;
+    let Limits { response_head_bytes: most, request: RequestLimits { head_fields: most_fields, .. }, .. } =
+        edge.settings().limits;
     let mut interim = 0;
     loop {
         if !reader.is_empty() {
@@ -166,7 +172,9 @@ async fn read_head(
                 Parsed::Complete { .. } if scratch.response.status() == 101 => {
                     return Err(Reason::OriginMalformed.into());
                 }
-                Parsed::Complete { len } if len <= most => {
+                Parsed::Complete { len }
+                    if len <= most && scratch.response.fields().as_slice().len() <= most_fields =>
+                {
                     edge.metrics.octets_from_origins.add(len as u64);
                     return Ok(len);
                 }
