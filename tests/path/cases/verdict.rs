@@ -1,0 +1,113 @@
+//! Whether what was seen is what was wanted.
+
+use super::corpus::{End, Reply, Want};
+use super::message::Message;
+use super::play::{Ended, Seen};
+use super::recorder::Asked;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strictness {
+    /// As the case says.
+    Exact,
+    /// As others are judged: any error answer, or none before the end, will do where one is due, and a reset is an end.
+    Lenient,
+}
+
+pub fn fits(reply: &Reply, message: &Message, strictness: Strictness) -> bool {
+    let (wanted, status) = (reply.status, message.status());
+    let refused = strictness == Strictness::Lenient && wanted >= 400 && status >= 400;
+    (wanted == status || refused)
+        && reply.cut != message.whole
+        && reply.body.as_ref().is_none_or(|body| *body == message.body)
+}
+
+/// Whether all that has to reach the origin has.
+pub fn reached(want: &Want, seen: &Seen) -> bool {
+    want.origin == seen.asked.iter().map(shown).collect::<Vec<_>>()
+        && (!want.origin_closed || seen.asked.last().is_some_and(|asked| asked.closed))
+}
+
+/// A request as the corpus writes it.
+fn shown(asked: &Asked) -> String {
+    let message = &asked.message;
+    let origin = if asked.second { "b " } else { "" };
+    let cut = if message.whole { "" } else { " cut" };
+    let space = if message.body.is_empty() { "" } else { " " };
+    format!("{origin}{}{space}{}{cut}", message.asked(), message.body)
+}
+
+/// `None` if one of the wants has been met, else what is not as the first wants it.
+pub fn mismatch(wants: &[&Want], seen: &Seen, strictness: Strictness) -> Option<String> {
+    let of = |want: &Want| {
+        let fault = seen.faults.first().cloned();
+        fault.or(client(want, seen, strictness)).or(origin(want, seen))
+    };
+    let first = of(wants[0])?;
+    let all = wants.iter().all(|want| of(want).is_some());
+    all.then(|| format!("{first}; {}", summary(seen)))
+}
+
+/// What was seen, in short.
+pub fn summary(seen: &Seen) -> String {
+    let replies: Vec<String> = seen.replies.iter().map(told).collect();
+    let asked: Vec<String> = seen.asked.iter().map(shown).collect();
+    format!("client: {replies:?} {:?}, origin: {asked:?}", seen.end)
+}
+
+fn told(message: &Message) -> String {
+    let cut = if message.whole { "" } else { " cut" };
+    let body: String = message.body.chars().take(60).collect();
+    format!("{} {body}{cut}", message.status())
+}
+
+fn client(want: &Want, seen: &Seen, strictness: Strictness) -> Option<String> {
+    let lenient = strictness == Strictness::Lenient;
+    let dropped = lenient && seen.replies.is_empty() && want.replies.iter().all(|reply| reply.status >= 400);
+    let fit = want.replies.len() == seen.replies.len()
+        && want.replies.iter().zip(&seen.replies).all(|(reply, message)| fits(reply, message, strictness));
+    if !fit && !dropped {
+        return Some(format!("the client must see {:?}", want.replies));
+    }
+    let cut = want.replies.last().is_some_and(|reply| reply.cut);
+    let ended = match (want.end, seen.end) {
+        (_, end) if cut => end != Ended::Open && end != Ended::Silent,
+        (End::Open, end) => end == Ended::Open,
+        (End::Closed, Ended::Closed) => true,
+        (End::Closed, end) => lenient && end == Ended::Reset,
+    };
+    if !ended {
+        return Some(format!("the client's connection must be {:?}", want.end));
+    }
+    let last = seen.replies.last()?;
+    fields("client", last, &want.client_has, &want.client_lacks)
+}
+
+fn origin(want: &Want, seen: &Seen) -> Option<String> {
+    if !reached(want, seen) {
+        let closed = if want.origin_closed { ", and its connection closed" } else { "" };
+        return Some(format!("the origin must see {:?}{closed}", want.origin));
+    }
+    fields("origin", &seen.asked.last()?.message, &want.origin_has, &want.origin_lacks)
+}
+
+/// `has`: `Name: value` once, or `Name` once with any value; behind `trailer ` in the trailers.
+fn fields(side: &str, message: &Message, has: &[String], lacks: &[String]) -> Option<String> {
+    let values = |list: &[(String, String)], name: &str| {
+        let named = list.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.clone()).collect::<Vec<_>>()
+    };
+    for wanted in has {
+        let (list, field) = match wanted.strip_prefix("trailer ") {
+            Some(field) => (&message.trailers, field),
+            None => (&message.fields, wanted.as_str()),
+        };
+        let (name, value) = field.split_once(": ").map_or((field, None), |(name, value)| (name, Some(value)));
+        let got = values(list, name);
+        if got.len() != 1 || value.is_some_and(|value| value != got[0]) {
+            return Some(format!("{side}: {wanted} must come once, not {got:?}"));
+        }
+    }
+    let both = [&message.fields[..], &message.trailers[..]].concat();
+    let present = lacks.iter().find(|name| !values(&both, name).is_empty())?;
+    Some(format!("{side}: {present} must not come: {:?}", values(&both, present)))
+}
