@@ -3,7 +3,7 @@
 use super::super::driver::End;
 use super::super::fake::Mood;
 use super::super::kernel::Kind;
-use super::super::slot::Phase;
+use super::super::slot::{Phase, flag};
 use super::action::Use;
 use super::waiter::Waiter;
 use super::world::{Read, World};
@@ -52,8 +52,11 @@ impl World {
         for owner in &self.streams {
             let socket = &self.driver.kernel.sockets[owner.socket];
             let over = socket.peer_fin || socket.is_reset || !socket.told.is_empty() && !socket.connected;
-            let can_read = socket.supply > socket.delivered && self.driver.buffers.available();
-            let at_end = socket.supply == socket.delivered && over;
+            // A receive that found no buffer is not tried again before there is one, and then hears of FIN too.
+            let available = self.driver.buffers.available();
+            let starved = self.driver.slots[owner.slot as usize].has(flag::STARVED);
+            let can_read = socket.supply > socket.delivered && available;
+            let at_end = socket.supply == socket.delivered && over && (available || !starved);
             if let Some(reader) = owner.reader.as_ref().filter(|reader| !reader.is_woken()) {
                 let sleeps = reader.what != Read::Broken && (can_read || at_end);
                 assert!(!sleeps, "the reader of stream {} ({:?}) sleeps for ever", owner.socket, reader.what);
@@ -66,7 +69,7 @@ impl World {
             let backlog = self.driver.kernel.sockets[listener.socket].backlog;
             let asleep = listener.waiter.as_ref().is_some_and(|waiter| !waiter.is_woken());
             let may = self.driver.open + self.driver.accepted.len() < self.driver.accept_max;
-            let paused = self.driver.slots[listener.slot as usize].has(super::super::slot::flag::PAUSED);
+            let paused = self.driver.slots[listener.slot as usize].has(flag::PAUSED);
             assert!(!(asleep && may && backlog > 0 && !paused), "an accept sleeps for ever");
         }
         let bell_asleep = self.bell.as_ref().is_some_and(|waiter| !waiter.is_woken());
