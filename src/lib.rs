@@ -16,4 +16,5 @@ pub mod feed;
 
 pub mod observe;
 pub mod pick;
+pub mod policy;
 pub mod proto;

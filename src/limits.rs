@@ -137,6 +137,8 @@ pub const PREDECESSOR_MS: u64 = 2_000;
 pub const LINGER_OCTETS: usize = 1 << 20;
 /// How long that may take, in milliseconds.
 pub const LINGER_MS: u64 = 2_000;
+/// A request's body that is kept for a second attempt, framing included; a longer one is sent once.
+pub const REPEATABLE_BODY_OCTETS: usize = 64 << 10;
 /// How often kept connections to origins are looked through, in milliseconds.
 pub const SWEEP_MS: u64 = 1_000;
 

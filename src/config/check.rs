@@ -8,8 +8,9 @@ use super::checked::{
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
-use super::{Label, Region, listeners, name, services, setting, suggest, tree};
+use super::{Label, Region, listeners, name, retry, services, setting, suggest, tree};
 use crate::limits::CORES_MAX;
+use crate::policy::RetryOn;
 
 /// `None` when the file is no mapping at all. A `Config` is only right if `report` stayed empty.
 pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<Config> {
@@ -22,8 +23,9 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     let admin = listeners::admin(&mut top, &listeners)?;
     let state = state(&mut top);
     let timeouts = timeouts(&mut top);
+    let retry = retry::retry(&mut top, RetryOn::default());
     let limits = limits(&mut top);
-    let inherited = ServiceSettings { timeouts: timeouts.origin, limits: limits.request };
+    let inherited = ServiceSettings { timeouts: timeouts.origin, limits: limits.request, retry };
     let services = services::services(&mut top, &inherited, &listeners, state.snapshot.is_some());
     let access_log = access_log(&mut top);
     top.end();
@@ -37,6 +39,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
         state,
         services,
         timeouts,
+        retry,
         limits,
         access_log,
         warnings,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Cidr, HostName, Label, Region, ServiceId};
+use crate::policy::RetryOn;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -18,10 +19,19 @@ pub struct Config {
     /// Only with the inline feed. No host name occurs twice.
     pub services: Vec<Service>,
     pub timeouts: Timeouts,
+    /// What a service may override.
+    pub retry: RetryOn,
     pub limits: Limits,
     pub access_log: AccessLog,
     /// Remarks on what is legal but hardly meant, each a whole line: `FILE:LINE: warning: …`.
     pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// What holds for services that have nothing of their own.
+    pub fn of_services(&self) -> ServiceSettings {
+        ServiceSettings { timeouts: self.timeouts.origin, limits: self.limits.request, retry: self.retry }
+    }
 }
 
 /// Where this process stands. All three are labels of logs and metrics; the region is also part of
@@ -106,6 +116,8 @@ pub struct Service {
 pub struct ServiceSettings {
     pub timeouts: OriginTimeouts,
     pub limits: RequestLimits,
+    /// What is tried a second time.
+    pub retry: RetryOn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

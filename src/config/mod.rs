@@ -25,6 +25,7 @@ mod listeners;
 mod name;
 mod reader;
 mod report;
+mod retry;
 mod services;
 mod setting;
 mod suggest;

@@ -36,7 +36,7 @@ fn per_service(row: Row) -> Row {
 }
 
 fn rows() -> Vec<Row> {
-    [places(), sockets(), timeouts(), limits(), services(), log()].into_iter().flatten().collect()
+    [places(), sockets(), timeouts(), retry(), limits(), services(), log()].into_iter().flatten().collect()
 }
 
 fn places() -> Vec<Row> {
@@ -163,6 +163,15 @@ fn timeouts() -> Vec<Row> {
     ]
 }
 
+fn retry() -> Vec<Row> {
+    vec![per_service(row(
+        "retry.on",
+        "[connect_failure, closed, http_503]",
+        "a list of `connect_failure`, `closed`, `http_502`, `http_503`, `timeout`",
+        "what a second attempt is made after; see [below](#second-attempts)",
+    ))]
+}
+
 fn limits() -> Vec<Row> {
     vec![
         per_service(number("limits", &setting::REQUEST_HEAD_BYTES, "request line and fields; beyond: 431")),
@@ -247,8 +256,9 @@ node: { qqqqqqqqqqqq: 1 }
 listeners: [{ qqqqqqqqqqqq: 1 }]
 admin: { qqqqqqqqqqqq: 1 }
 state: { qqqqqqqqqqqq: 1, feed: { kind: inline, qqqqqqqqqqqq: 1 } }
-services: [{ qqqqqqqqqqqq: 1, timeouts: { qqqqqqqqqqqq: 1 }, limits: { qqqqqqqqqqqq: 1 } }]
+services: [{ qqqqqqqqqqqq: 1, timeouts: { qqqqqqqqqqqq: 1 }, retry: { qqqqqqqqqqqq: 1 }, limits: { qqqqqqqqqqqq: 1 } }]
 timeouts: { qqqqqqqqqqqq: 1 }
+retry: { qqqqqqqqqqqq: 1 }
 limits: { qqqqqqqqqqqq: 1 }
 access_log: { qqqqqqqqqqqq: 1 }
 ";

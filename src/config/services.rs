@@ -9,7 +9,7 @@ use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSe
 use super::listeners::receives;
 use super::reader::{Field, Section};
 use super::setting::Setting;
-use super::{HostName, ServiceId, address, name, setting};
+use super::{HostName, ServiceId, address, name, retry, setting};
 
 /// Where ids and host names were first written; each may be given once.
 #[derive(Default)]
@@ -52,6 +52,7 @@ fn service(
     let settings = ServiceSettings {
         timeouts: timeouts(&mut section, &inherited.timeouts),
         limits: limits(&mut section, &inherited.limits),
+        retry: retry::retry(&mut section, inherited.retry),
     };
     section.end();
     Some(Service { id: id?, hostnames: hostnames?, endpoints: endpoints?, settings })

@@ -6,6 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::policy::RetryOn;
 
 const QUICKSTART: &str = include_str!("../../docs/examples/quickstart.yaml");
 /// The least that is right, apart from a warning.
@@ -74,9 +75,11 @@ services:
     hostnames: [Shop.Example.COM, xn--bcher-kva.example]
     endpoints: [10.0.0.1:80, "[2001:db8::1]:80"]
     timeouts: { response_head: 2s, connect: 250ms }
+    retry: { on: [] }
     limits: { request_body_bytes: 2000000, target_bytes: 500 }
 timeouts: { request_head: 5s, idle: 1m, drain: 0s,
   connect: 1s, response_head: 10s, body_progress: 20s, upstream_idle: 5s }
+retry: { on: [timeout, http_502] }
 limits:
   request_head_bytes: 8192
   response_head_bytes: 4096
@@ -98,11 +101,13 @@ access_log: { path: /var/log/ringway/access.jsonl, success_sample: 1, slow: 300m
     let origin =
         OriginTimeouts { connect: s(1), response_head: s(10), body_progress: s(20), upstream_idle: s(5) };
     assert_eq!(config.timeouts, Timeouts { request_head: s(5), idle: s(60), drain: s(0), origin });
+    assert_eq!(config.retry, RetryOn { http_502: true, timeout: true, ..RetryOn::NOTHING });
     let service = &config.services[0];
     let names: Vec<&str> = service.hostnames.iter().map(HostName::as_str).collect();
     assert_eq!(names, ["shop.example.com", "xn--bcher-kva.example"]);
     let overridden = OriginTimeouts { connect: Duration::from_millis(250), response_head: s(2), ..origin };
     assert_eq!(service.settings.timeouts, overridden);
+    assert_eq!(service.settings.retry, RetryOn::NOTHING);
     let request =
         RequestLimits { head_bytes: 8192, head_fields: 50, target_bytes: 1000, body_bytes: 1_000_000 };
     let overridden = RequestLimits { target_bytes: 500, body_bytes: 2_000_000, ..request };

@@ -7,7 +7,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     (
         "tls: {}",
         "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, timeouts, \
-         limits, services, access_log",
+         retry, limits, services, access_log",
     ),
     ("node: { regoin: a }", "2: node: unknown field \"regoin\"; did you mean region?"),
     ("node: { Region: a }", "2: node: unknown field \"Region\"; did you mean region?"),
@@ -25,6 +25,16 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ("idle: *a", "2: aliases (*name) are not accepted; write the value out"),
     ("idle: !x park", "2: tags are not accepted; remove \"!x\""),
     ("idle: !!str park", "2: tags are not accepted; remove \"!!str\""),
+    // Retry.
+    (
+        "retry: { on: [http_503, http503] }",
+        "2: retry.on[1]: unknown value \"http503\"; did you mean http_503?",
+    ),
+    ("retry: { on: [http_500] }", "2: retry.on[0]: unknown value \"http_500\"; did you mean http_502?"),
+    (
+        "retry: { on: [always] }",
+        "2: retry.on[0]: unknown value \"always\"; use connect_failure, closed, http_502, http_503 or timeout",
+    ),
     // Node, cores, idle.
     ("node: { id: a/b }", "2: node.id: \"a/b\" is not a name; use 1 to 63 of A-Z a-z 0-9 . _ -"),
     ("node: { pop: \"\" }", "2: node.pop: \"\" is not a name; use 1 to 63 of A-Z a-z 0-9 . _ -"),

@@ -17,6 +17,8 @@ pub(super) struct Record {
     attempts: Cell<u8>,
     endpoint: Cell<Option<SocketAddr>>,
     pub(super) origin_wait: Cell<Duration>,
+    /// The origin has sent an octet of a response.
+    pub(super) origin_spoke: Cell<bool>,
     /// Octets of content from the client, and to it.
     pub(super) content_in: Cell<u64>,
     pub(super) content_out: Cell<u64>,
@@ -34,6 +36,7 @@ impl Record {
             attempts: Cell::new(0),
             endpoint: Cell::new(None),
             origin_wait: Cell::new(Duration::ZERO),
+            origin_spoke: Cell::new(false),
             content_in: Cell::new(0),
             content_out: Cell::new(0),
             heads_out: Cell::new(0),

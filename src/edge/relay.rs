@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use super::reader::Reader;
+use super::upstream::Kept;
 use crate::limits;
 use crate::proto::http1::{BodyReader, BodyStep, Framing, LAST_CHUNK, write_chunk};
 use crate::runtime::{Fault, Stream};
@@ -34,6 +35,8 @@ pub(super) struct Relay<'a> {
     pub(super) content: &'a Cell<u64>,
     /// Octets of content that may pass.
     pub(super) most: u64,
+    /// Gets what is sent, for it may have to be sent again.
+    pub(super) kept: Option<&'a Kept>,
 }
 
 /// Waits until at most `left` octets are queued for `to`, for as long as its peer takes some in each `progress`. The
@@ -90,6 +93,7 @@ impl Relay<'_> {
         } else if out.is_empty()
             && let Some(chunk) = self.from.0.take_whole(&data)
         {
+            self.keep(&chunk);
             self.to.send_chunk(chunk);
             self.room().await?;
             return Ok(out);
@@ -106,11 +110,18 @@ impl Relay<'_> {
     /// Sends what is gathered and waits until the recipient has room for more.
     async fn flush(&mut self, out: Vec<u8>) -> Result<Vec<u8>, Broken> {
         if !out.is_empty() {
+            self.keep(&out);
             self.to.send(out);
             self.room().await?;
             return Ok(self.to.core().head_buffer());
         }
         Ok(out)
+    }
+
+    fn keep(&self, octets: &[u8]) {
+        if let Some(kept) = self.kept {
+            kept.add(octets);
+        }
     }
 
     async fn room(&self) -> Result<(), Broken> {
@@ -130,6 +141,7 @@ impl Relay<'_> {
         if out.is_empty() {
             self.to.core().keep_head_buffer(out);
         } else {
+            self.keep(&out);
             self.to.send(out);
         }
         Ok(())

@@ -65,6 +65,7 @@ impl Reply<'_> {
             progress: self.progress,
             content: &self.record.content_out,
             most: u64::MAX,
+            kept: None,
         };
         relay.run(&mut body, out).await.map_err(Failure::of_download)?;
         Ok(Done {

@@ -82,6 +82,13 @@ impl Scratch {
         !matches!(self.head.framing(), Framing::None | Framing::Length(0))
     }
 
+    /// Doing it twice is as good as once: the method is idempotent (RFC 9110, 9.2.2), or the client has given it a key
+    /// by which the origin knows it again.
+    pub(super) fn is_repeatable(&self) -> bool {
+        let mut keys = self.head.fields().values(b"idempotency-key", &self.octets);
+        self.head.method().is_idempotent() || keys.next().is_some()
+    }
+
     /// Forgets the last request, so that nothing of it can show in the next.
     pub(super) fn clear(&mut self) {
         self.head.restart();

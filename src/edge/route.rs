@@ -9,15 +9,25 @@ use super::core::Edge;
 use crate::observe::Reason;
 use crate::pick::two_choices;
 
-/// Finds the service of `host` (lower case, no port) and one of its endpoints in this node's region, another than
-/// `except` where there is one. Writes the service's id to `service`.
+/// Which endpoint is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Any,
+    /// Another than this where there is one.
+    Rather(SocketAddr),
+    /// Another than this.
+    Only(SocketAddr),
+}
+
+/// Finds the service of `host` (lower case, no port) and one of its endpoints in this node's region. Writes the
+/// service's id to `service`.
 ///
 /// # Errors
 /// `UnknownHost` and `Tombstoned`, `NoHealthyEndpoints`.
 pub(super) fn find(
     edge: &Edge,
     host: &[u8],
-    except: Option<SocketAddr>,
+    wanted: Wanted,
     service: &mut String,
 ) -> Result<SocketAddr, Reason> {
     let view = edge.view();
@@ -40,5 +50,10 @@ pub(super) fn find(
             |at| usable(at).filter(|address| Some(*address) != except).map(|address| edge.pool.load(address));
         two_choices(endpoints.len(), |n| fastrand::usize(..n), load).and_then(usable)
     };
-    pick(except).or_else(|| except.and_then(|_| pick(None))).ok_or(Reason::NoHealthyEndpoints)
+    let found = match wanted {
+        Wanted::Any => pick(None),
+        Wanted::Rather(tried) => pick(Some(tried)).or_else(|| pick(None)),
+        Wanted::Only(tried) => pick(Some(tried)),
+    };
+    found.ok_or(Reason::NoHealthyEndpoints)
 }

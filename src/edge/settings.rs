@@ -10,18 +10,21 @@ pub struct Settings {
     pub timeouts: Timeouts,
     pub limits: Limits,
     pub access_log: AccessLog,
-    /// Of services that have settings of their own.
+    /// Of services that have nothing of their own.
+    of_services: ServiceSettings,
+    /// Of all others.
     overrides: HashMap<String, ServiceSettings>,
 }
 
 impl From<&Config> for Settings {
     fn from(config: &Config) -> Settings {
-        let routers = ServiceSettings { timeouts: config.timeouts.origin, limits: config.limits.request };
-        let own = config.services.iter().filter(|service| service.settings != routers);
+        let of_services = config.of_services();
+        let own = config.services.iter().filter(|service| service.settings != of_services);
         Settings {
             timeouts: config.timeouts,
             limits: config.limits,
             access_log: config.access_log.clone(),
+            of_services,
             overrides: own.map(|service| (service.id.as_str().to_owned(), service.settings)).collect(),
         }
     }
@@ -34,7 +37,6 @@ impl Settings {
             true => None,
             false => self.overrides.get(service),
         };
-        own.copied()
-            .unwrap_or(ServiceSettings { timeouts: self.timeouts.origin, limits: self.limits.request })
+        own.copied().unwrap_or(self.of_services)
     }
 }

@@ -23,6 +23,7 @@ mod origin_faults;
 mod panics;
 mod process;
 mod rewriting;
+mod second_attempts;
 mod slow;
 mod splits;
 mod state;

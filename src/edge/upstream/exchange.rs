@@ -1,11 +1,15 @@
 //! One request to the origin and its response back, with a second attempt where that can do no harm (design S6).
 
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::Poll;
+use std::time::Duration;
 
+use super::Kept;
 use super::connect::{self, Origin};
+use super::trial::{Trial, end_of};
+use super::upload::{RequestBody, Upload, UploadState};
 use crate::config::{Limits, RequestLimits, ServiceSettings};
 use crate::edge::admit;
 use crate::edge::client::Client;
@@ -13,14 +17,14 @@ use crate::edge::core::Edge;
 use crate::edge::failure::Failure;
 use crate::edge::log::Record;
 use crate::edge::reader::Reader;
-use crate::edge::relay::{Broken, Relay};
 use crate::edge::reply::{self, Done, Reply};
 use crate::edge::request::{Identity, Scratch};
-use crate::edge::route;
+use crate::edge::route::{self, Wanted};
 use crate::limits;
 use crate::observe::Reason;
-use crate::proto::http1::{BodyReader, Parsed, RequestEdits, Scheme, write_request_head};
-use crate::runtime::{Fault, Stream};
+use crate::policy::{ATTEMPTS_MAX, End};
+use crate::proto::http1::{BodyReader, BodyStep, Parsed, RequestEdits, Scheme, write_request_head};
+use crate::runtime::Stream;
 
 /// Everything one exchange works with.
 pub(in crate::edge) struct Exchange<'a> {
@@ -31,11 +35,19 @@ pub(in crate::edge) struct Exchange<'a> {
     pub(in crate::edge) record: &'a Record,
 }
 
-/// Why an attempt ended, and whether another may be made.
-struct Ended {
-    failure: Failure,
-    /// Nothing of the request can have been acted on, or acting on it twice does no harm.
-    again: bool,
+/// What an attempt came to, unless it failed.
+enum Attempted {
+    /// The response was passed on; true if the client's connection may go on.
+    Answered(bool),
+    /// The request is to be tried again, at this endpoint.
+    Again(SocketAddr),
+}
+
+/// What an exchange came to, unless it failed.
+enum Conversed {
+    Done(Done),
+    /// The response has come and is not passed on, since another endpoint may do better.
+    Declined(SocketAddr),
 }
 
 /// Sends the request to its service and passes the response on; true if the client's connection may go on.
@@ -43,43 +55,71 @@ struct Ended {
 /// # Errors
 /// What ended it early. `record.is_answered` tells whether the client has got a part of a response by then.
 pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Failure> {
-    let mut tried: Option<SocketAddr> = None;
+    let Exchange { edge, scratch, record, .. } = &mut exchange;
+    let (edge, record, kept) = (*edge, *record, Kept::new());
+    let mut address = route::find(edge, scratch.head.host(), Wanted::Any, &mut scratch.service)?;
+    let settings = edge.settings().of_service(&scratch.service);
+    admit::request(scratch, &settings.limits)?;
     loop {
-        let Exchange { edge, scratch, record, .. } = &mut exchange;
-        let address = route::find(edge, scratch.head.host(), tried, &mut scratch.service)?;
-        let settings = edge.settings().of_service(&scratch.service);
-        admit::request(scratch, &settings.limits)?;
         record.attempt(address);
-        if tried.is_some() {
-            edge.metrics.second_attempts.inc();
-        }
-        match exchange.attempt(address, &settings).await {
-            Ok(goes_on) => return Ok(goes_on),
-            Err(Ended { again: true, .. }) if tried.is_none() => tried = Some(address),
-            Err(Ended { failure, .. }) => return Err(failure),
+        match exchange.attempt(Trial { address, kept: &kept, settings: &settings }).await? {
+            Attempted::Answered(goes_on) => {
+                edge.core.keep_head_buffer(kept.into_room());
+                return Ok(goes_on);
+            }
+            Attempted::Again(next) => {
+                edge.metrics.second_attempts.inc();
+                address = next;
+            }
         }
     }
 }
 
 impl Exchange<'_> {
-    async fn attempt(&mut self, address: SocketAddr, settings: &ServiceSettings) -> Result<bool, Ended> {
-        let timeouts = &settings.timeouts;
+    async fn attempt(&mut self, trial: Trial<'_>) -> Result<Attempted, Failure> {
+        let timeouts = &trial.settings.timeouts;
         let fresh = self.record.attempts() > 1;
-        let mut origin = connect::to(self.edge, address, timeouts.connect, fresh)
-            .await
-            .map_err(|failure| Ended { failure, again: true })?;
+        let mut origin = match connect::to(self.edge, trial.address, timeouts.connect, fresh).await {
+            Ok(origin) => origin,
+            Err(failure) => return self.again(trial, End::NotConnected, failure),
+        };
         self.send_head(&origin);
-        let safe = origin.reused && !self.scratch.has_body() && self.scratch.head.method().is_idempotent();
-        let done = self.converse(&mut origin, settings).await.map_err(|failure| Ended {
-            again: safe
-                && !self.record.is_answered()
-                && matches!(failure.reason, Reason::OriginClosed | Reason::OriginReset),
-            failure,
-        })?;
-        if done.origin_goes_on {
-            origin.keep(self.edge, timeouts.upstream_idle);
+        match self.converse(&mut origin, trial).await {
+            Ok(Conversed::Done(done)) => {
+                if done.origin_goes_on {
+                    origin.keep(self.edge, timeouts.upstream_idle);
+                }
+                Ok(Attempted::Answered(done.client_goes_on))
+            }
+            Ok(Conversed::Declined(next)) => {
+                self.decline(origin, timeouts.upstream_idle);
+                Ok(Attempted::Again(next))
+            }
+            Err(failure) => {
+                let end = end_of(failure.reason, self.record, origin.reused);
+                drop(origin);
+                self.again(trial, end, failure)
+            }
         }
-        Ok(done.client_goes_on)
+    }
+
+    fn again(&mut self, trial: Trial<'_>, end: End, failure: Failure) -> Result<Attempted, Failure> {
+        trial.again(self.edge, self.scratch, self.record, end).map(Attempted::Again).ok_or(failure)
+    }
+
+    /// Drops a response; its connection goes on if all of it has come.
+    fn decline(&self, mut origin: Origin, timeout: Duration) {
+        let mut body = BodyReader::new(self.scratch.response.framing());
+        loop {
+            match body.next(origin.reader.octets()) {
+                Ok(BodyStep::Data(data)) => origin.reader.consume(data.end),
+                Ok(BodyStep::End { used }) if self.scratch.response.keep_alive() => {
+                    origin.reader.consume(used);
+                    return origin.keep(self.edge, timeout);
+                }
+                _ => return,
+            }
+        }
     }
 
     fn send_head(&self, origin: &Origin) {
@@ -99,24 +139,20 @@ impl Exchange<'_> {
     }
 
     /// The request's body goes up while the response comes down: an origin may answer before it has read all.
-    async fn converse(&mut self, origin: &mut Origin, settings: &ServiceSettings) -> Result<Done, Failure> {
-        let ServiceSettings { timeouts, limits: most } = settings;
+    async fn converse(&mut self, origin: &mut Origin, trial: Trial<'_>) -> Result<Conversed, Failure> {
+        let ServiceSettings { timeouts, limits: most, .. } = trial.settings;
         let Exchange { edge, client, scratch, identity, record } = self;
         let (up, down) = (&origin.stream, &client.stream);
-        let has_body = scratch.has_body();
-        let framing = scratch.head.framing();
+        let body = scratch.has_body().then(|| RequestBody {
+            framing: scratch.head.framing(),
+            // A last attempt leaves nothing to keep it for.
+            keep: record.attempts() < ATTEMPTS_MAX && scratch.is_repeatable(),
+            progress: timeouts.body_progress,
+            most: most.body_bytes,
+        });
         let upload = pin!(async {
-            if has_body {
-                let from = (&mut client.reader, down);
-                let relay = Relay {
-                    from,
-                    to: up,
-                    framing,
-                    progress: timeouts.body_progress,
-                    content: &record.content_in,
-                    most: most.body_bytes,
-                };
-                relay.run(&mut BodyReader::new(framing), edge.core.head_buffer()).await?;
+            if let Some(body) = body {
+                body.send((&mut client.reader, down), up, trial.kept, &record.content_in).await?;
             }
             up.set_timeout(timeouts.response_head);
             Ok(())
@@ -127,14 +163,20 @@ impl Exchange<'_> {
             .beside(read_head(edge, &mut origin.reader, (up, down), scratch, (identity, record)))
             .await
             .inspect(|_| record.origin_wait.set(edge.core.now() - asked))?;
+        if let status @ (502 | 503) = scratch.response.status()
+            && let Some(next) = trial.again(edge, scratch, record, End::Answered(status))
+        {
+            origin.reader.consume(length);
+            return Ok(Conversed::Declined(next));
+        }
         let reply = Reply { edge, client: down, scratch, identity, record, progress: timeouts.body_progress };
         let done = upload.beside(reply.pass_on(&mut origin.reader, up, length)).await?;
         // What is left of a request's body would be taken for the next request.
         let uploaded = matches!(upload.state, UploadState::Done);
-        Ok(Done {
+        Ok(Conversed::Done(Done {
             client_goes_on: uploaded && done.client_goes_on,
             origin_goes_on: uploaded && done.origin_goes_on,
-        })
+        }))
     }
 }
 
@@ -152,6 +194,7 @@ async fn read_head(
     let mut interim = 0;
     loop {
         if !reader.is_empty() {
+            record.origin_spoke.set(true);
             let octets = reader.octets();
             let malformed = |_| Failure::from(Reason::OriginMalformed);
             match scratch.response.parse(octets, scratch.head.method()).map_err(malformed)? {
@@ -193,38 +236,5 @@ async fn read_head(
             let reason = if reader.is_empty() { Reason::OriginClosed } else { Reason::OriginMalformed };
             return Err(reason.into());
         }
-    }
-}
-
-/// A request's body on its way, polled beside whatever else goes on.
-struct Upload<'a, F> {
-    body: Pin<&'a mut F>,
-    state: UploadState,
-}
-
-enum UploadState {
-    Going,
-    Done,
-    /// The origin reads no further; it may still answer.
-    Refused,
-}
-
-impl<F: Future<Output = Result<(), Broken>>> Upload<'_, F> {
-    /// Runs `main` to its end and the upload as far as it gets meanwhile. A body that its sender breaks off ends both.
-    async fn beside<T>(&mut self, main: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        let mut main = pin!(main);
-        poll_fn(|cx| {
-            if matches!(self.state, UploadState::Going)
-                && let Poll::Ready(ended) = self.body.as_mut().poll(cx)
-            {
-                match ended {
-                    Ok(()) => self.state = UploadState::Done,
-                    Err(Broken::To(Fault::Os(_))) => self.state = UploadState::Refused,
-                    Err(broken) => return Poll::Ready(Err(Failure::of_upload(broken))),
-                }
-            }
-            main.as_mut().poll(cx)
-        })
-        .await
     }
 }

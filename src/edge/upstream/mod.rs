@@ -2,7 +2,11 @@
 
 mod connect;
 mod exchange;
+mod kept;
 mod pool;
+mod trial;
+mod upload;
 
 pub(super) use exchange::{Exchange, run};
+pub(super) use kept::Kept;
 pub(super) use pool::{Lease, Pool};

@@ -1,0 +1,84 @@
+//! A request's body on its way to the origin.
+
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use super::Kept;
+use crate::edge::failure::Failure;
+use crate::edge::reader::Reader;
+use crate::edge::relay::{Broken, Relay};
+use crate::proto::http1::{BodyReader, Framing};
+use crate::runtime::{Fault, Stream};
+
+/// What is to be sent.
+pub(super) struct RequestBody {
+    pub(super) framing: Framing,
+    /// It is kept for a second attempt, as long as it is small.
+    pub(super) keep: bool,
+    /// Longest wait for the next octet, either side.
+    pub(super) progress: Duration,
+    /// Octets of content that may pass.
+    pub(super) most: u64,
+}
+
+impl RequestBody {
+    /// Sends it: what an attempt before has read and kept, or else what the client sends.
+    pub(super) async fn send(
+        self,
+        from: (&mut Reader, &Stream),
+        to: &Stream,
+        kept: &Kept,
+        content: &Cell<u64>,
+    ) -> Result<(), Broken> {
+        if let Some(octets) = kept.take() {
+            to.send(octets);
+            return Ok(());
+        }
+        let core = to.core();
+        kept.begin(self.keep.then(|| core.head_buffer()));
+        let RequestBody { framing, progress, most, .. } = self;
+        let relay = Relay { from, to, framing, progress, content, most, kept: Some(kept) };
+        relay.run(&mut BodyReader::new(framing), core.head_buffer()).await?;
+        kept.end();
+        Ok(())
+    }
+}
+
+/// The same, polled beside whatever else goes on.
+pub(super) struct Upload<'a, F> {
+    pub(super) body: Pin<&'a mut F>,
+    pub(super) state: UploadState,
+}
+
+pub(super) enum UploadState {
+    Going,
+    Done,
+    /// The origin reads no further; it may still answer.
+    Refused,
+}
+
+impl<F: Future<Output = Result<(), Broken>>> Upload<'_, F> {
+    /// Runs `main` to its end and the upload as far as it gets meanwhile. A body that its sender breaks off ends both.
+    pub(super) async fn beside<T>(
+        &mut self,
+        main: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let mut main = pin!(main);
+        poll_fn(|cx| {
+            if matches!(self.state, UploadState::Going)
+                && let Poll::Ready(ended) = self.body.as_mut().poll(cx)
+            {
+                match ended {
+                    Ok(()) => self.state = UploadState::Done,
+                    Err(Broken::To(Fault::Os(_))) => self.state = UploadState::Refused,
+                    Err(broken) => return Poll::Ready(Err(Failure::of_upload(broken))),
+                }
+            }
+            main.as_mut().poll(cx)
+        })
+        .await
+    }
+}

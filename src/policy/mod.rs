@@ -1,0 +1,5 @@
+//! Verdicts on one request. Pure: facts come in as values, verdicts go out.
+
+mod second_attempt;
+
+pub use second_attempt::{ATTEMPTS_MAX, Again, Attempt, End, RetryOn, second_attempt};
