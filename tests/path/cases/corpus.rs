@@ -80,7 +80,7 @@ struct Entry {
     rule: Option<String>,
     why: Option<String>,
     send: Option<String>,
-    /// Stands where `send` and `answer` say `«»`.
+    /// Stands wherever the group says `«»`.
     with: Option<String>,
     answer: Option<String>,
     answers: Option<BTreeMap<String, String>>,
@@ -190,6 +190,10 @@ impl Entry {
     fn case(self, family: &str, group: String) -> Result<Case, String> {
         let with = self.with.unwrap_or_default();
         let filled = |text: String| script(&text.replace("«»", &with));
+        let all = |list: Vec<String>| list.iter().map(|text| text.replace("«»", &with)).collect::<Vec<_>>();
+        let fields = |list: Option<Vec<String>>| {
+            all(list.unwrap_or_default()).iter().map(|text| plain(text)).collect::<Result<Vec<_>, _>>()
+        };
         let mut answers = BTreeMap::new();
         for (target, answer) in self.answers.unwrap_or_default() {
             answers.insert(target, filled(answer)?);
@@ -199,11 +203,11 @@ impl Entry {
         }
         let row = [self.title, Some(with.clone())].into_iter().flatten().find(|text| !text.is_empty());
         let want = Want {
-            client_has: self.client_has.unwrap_or_default(),
-            client_lacks: self.client_lacks.unwrap_or_default(),
-            origin_has: self.origin_has.unwrap_or_default(),
-            origin_lacks: self.origin_lacks.unwrap_or_default(),
-            ..Want::of(&self.client.ok_or("no `client`")?, &self.origin.ok_or("no `origin`")?)?
+            client_has: fields(self.client_has)?,
+            client_lacks: fields(self.client_lacks)?,
+            origin_has: fields(self.origin_has)?,
+            origin_lacks: fields(self.origin_lacks)?,
+            ..Want::of(&all(self.client.ok_or("no `client`")?), &all(self.origin.ok_or("no `origin`")?))?
         };
         let others = self.allowed.unwrap_or_default();
         Ok(Case {
@@ -217,8 +221,8 @@ impl Entry {
             trusted: self.trusted.unwrap_or_default(),
             want,
             allowed: others
-                .iter()
-                .map(|other| Want::of(&other.client, &other.origin))
+                .into_iter()
+                .map(|other| Want::of(&all(other.client), &all(other.origin)))
                 .collect::<Result<_, _>>()?,
         })
     }

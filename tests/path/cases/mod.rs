@@ -20,7 +20,16 @@ fn the_router_does_what_every_case_says() {
     let recorder = Recorder::start();
     let [a, b] = recorder.addresses();
     let trusted = ports::free_address();
-    let setup = Setup::to(&[a]).service("svc_b", &["b.test"], &[b]);
+    let small = serde_json::json!({
+        "id": "svc_small", "hostnames": ["small.test"], "endpoints": [a.to_string()],
+        "limits": { "request_head_bytes": 1024, "head_fields": 16, "target_bytes": 100, "request_body_bytes": 100 },
+    });
+    let services = serde_json::json!([
+        { "id": "svc_a", "hostnames": ["a.test"], "endpoints": [a.to_string()] },
+        { "id": "svc_b", "hostnames": ["b.test"], "endpoints": [b.to_string()] },
+        small,
+    ]);
+    let setup = Setup::new().set("services", services);
     let listeners = serde_json::json!([
         { "address": setup.address.to_string(), "protocol": "http" },
         { "address": trusted.to_string(), "protocol": "http", "trusted_proxies": ["127.0.0.0/8"] },

@@ -90,7 +90,8 @@ fn origin(want: &Want, seen: &Seen) -> Option<String> {
     fields("origin", &seen.asked.last()?.message, &want.origin_has, &want.origin_lacks)
 }
 
-/// `has`: `Name: value` once, or `Name` once with any value; behind `trailer ` in the trailers.
+/// `has`: `Name: value`, with ` | ` between values of several lines, or `Name` once with any value; behind `trailer ` in
+/// the trailers.
 fn fields(side: &str, message: &Message, has: &[String], lacks: &[String]) -> Option<String> {
     let values = |list: &[(String, String)], name: &str| {
         let named = list.iter().filter(|(field, _)| field.eq_ignore_ascii_case(name));
@@ -103,8 +104,8 @@ fn fields(side: &str, message: &Message, has: &[String], lacks: &[String]) -> Op
         };
         let (name, value) = field.split_once(": ").map_or((field, None), |(name, value)| (name, Some(value)));
         let got = values(list, name);
-        if got.len() != 1 || value.is_some_and(|value| value != got[0]) {
-            return Some(format!("{side}: {wanted} must come once, not {got:?}"));
+        if got.is_empty() || value.map_or(got.len() > 1, |value| value != got.join(" | ")) {
+            return Some(format!("{side}: {wanted} must come, not {got:?}"));
         }
     }
     let both = [&message.fields[..], &message.trailers[..]].concat();
