@@ -15,6 +15,8 @@ pub const LISTENERS_MAX: usize = 64;
 pub const LABEL_BYTES_MAX: usize = 63;
 /// Characters of outside text quoted in a message.
 pub const CONFIG_QUOTE_CHARS_MAX: usize = 80;
+/// Changes that a reload tells, and the characters of each value as above; the rest are counted.
+pub const RELOAD_LINES_MAX: usize = 100;
 /// CPU numbers end below this.
 pub const CORES_MAX: usize = 1_024;
 
@@ -139,6 +141,9 @@ pub const LINGER_OCTETS: usize = 1 << 20;
 pub const LINGER_MS: u64 = 2_000;
 /// A request's body that is kept for a second attempt, framing included; a longer one is sent once.
 pub const REPEATABLE_BODY_OCTETS: usize = 64 << 10;
+/// How long a listener that is removed still takes up clients who have connected or are about to, in milliseconds: a few
+/// round trips.
+pub const LISTENER_CLOSE_MS: u64 = 500;
 /// How often kept connections to origins are looked through, in milliseconds.
 pub const SWEEP_MS: u64 = 1_000;
 
@@ -168,6 +173,12 @@ pub const LOG_RETRY_MS: u64 = 1_000;
 pub const ADMIN_CONNECTIONS_MAX: usize = 64;
 /// A connection carries one request and is cut after this, in milliseconds.
 pub const ADMIN_CONNECTION_MS: u64 = 10_000;
+/// How long an answer waits for a reload's outcome, in milliseconds: the connection must live to carry it.
+pub const ADMIN_RELOAD_MS: u64 = 8_000;
+/// Who may wait for the next reload; more are told to look at the process log.
+pub const RELOADS_WAITING: usize = 256;
+
+const _: () = assert!(ADMIN_RELOAD_MS < ADMIN_CONNECTION_MS);
 
 const _: () = assert!(
     LOG_FRAME_OCTETS_MAX

@@ -37,7 +37,7 @@ fn run(path: &Path) -> Exit {
     for warning in &config.warnings {
         event(Level::Warn, warning, &[]);
     }
-    match edge::run(&config) {
+    match edge::run(path, config) {
         Ok(()) => Exit::Fine,
         Err(error) => {
             let exit = if error.is_of_machine() { Exit::MachineLacks } else { Exit::WrongInput };

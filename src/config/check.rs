@@ -8,7 +8,7 @@ use super::checked::{
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
-use super::{Label, Region, listeners, name, retry, services, setting, suggest, tree};
+use super::{Label, Region, Written, listeners, name, retry, services, setting, suggest, tree};
 use crate::limits::CORES_MAX;
 use crate::policy::RetryOn;
 
@@ -42,6 +42,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
         retry,
         limits,
         access_log,
+        written: Written::of(root),
         warnings,
     })
 }

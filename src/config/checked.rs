@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Cidr, HostName, Label, Region, ServiceId};
+use super::{Cidr, HostName, Label, Region, ServiceId, Written};
 use crate::policy::RetryOn;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Config {
     pub retry: RetryOn,
     pub limits: Limits,
     pub access_log: AccessLog,
+    /// The file's values as they stand in it, for telling what changes.
+    pub written: Written,
     /// Remarks on what is legal but hardly meant, each a whole line: `FILE:LINE: warning: …`.
     pub warnings: Vec<String>,
 }

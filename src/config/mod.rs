@@ -14,6 +14,7 @@ pub use checked::{
 pub use cidr::Cidr;
 pub use name::{HostName, Label, Region, ServiceId};
 pub use report::{Mistake, Mistakes};
+pub use written::Written;
 
 use crate::limits::CONFIG_BYTES_MAX;
 
@@ -30,6 +31,7 @@ mod services;
 mod setting;
 mod suggest;
 mod tree;
+mod written;
 
 #[cfg(test)]
 mod reference;

@@ -315,6 +315,9 @@ fn the_defaults_are_those_of_the_table() {
             }
         }
     }
-    let of = |text: &str| parse("edge.yaml", text.as_bytes(), "host").unwrap();
+    let of = |text: &str| {
+        let config = parse("edge.yaml", text.as_bytes(), "host").unwrap();
+        super::Config { written: super::Written::default(), ..config }
+    };
     assert_eq!(of(&written), of(listeners));
 }

@@ -4,7 +4,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::client::Client;
-use super::core::{Door, Edge};
+use super::core::Edge;
+use super::door::Door;
 use crate::limits;
 use crate::observe::CoreMetrics;
 use crate::runtime::Listener;

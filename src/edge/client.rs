@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::core::{Door, Edge};
+use super::core::Edge;
+use super::door::Door;
 use super::reader::Reader;
 use super::relay;
 use crate::limits;
@@ -111,12 +112,11 @@ impl Client {
 
     /// The peer may say on whose behalf it asks.
     pub(super) fn is_trusted(&self) -> bool {
-        let trusted = &self.door.trusted_proxies;
-        !trusted.is_empty() && trusted.iter().any(|range| range.contains(self.address()))
+        self.door.trusts(|| self.address())
     }
 
     /// The peer may ask how the router is.
     pub(super) fn is_internal(&self) -> bool {
-        self.door.internal_from.iter().any(|range| range.contains(self.address()))
+        self.door.is_internal(self.address())
     }
 }

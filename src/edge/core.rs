@@ -10,20 +10,12 @@ use ringway_state::View;
 use super::request::Scratch;
 use super::settings::Settings;
 use super::upstream::Pool;
-use crate::config::Cidr;
 use crate::limits;
 use crate::observe::CoreMetrics;
 use crate::observe::access::LogSink;
 use crate::proto::date::HttpDate;
 use crate::proto::trace::IdSource;
 use crate::runtime::{Core, millis};
-
-/// A listener as its connections see it.
-#[derive(Clone, Debug)]
-pub struct Door {
-    pub trusted_proxies: Vec<Cidr>,
-    pub internal_from: Vec<Cidr>,
-}
 
 /// One core's share of the edge. Lives on its thread; nothing in it is shared with another core but what each
 /// only reads, or alone writes.

@@ -14,15 +14,19 @@ mod accept;
 mod admit;
 mod client;
 mod core;
+mod door;
 mod failure;
+mod fronts;
 mod log;
 mod on_core;
 mod reader;
 mod relay;
+mod reload;
 mod reply;
 mod request;
 mod role;
 mod route;
+mod router;
 mod settings;
 mod upstream;
 
@@ -30,9 +34,10 @@ use std::future::Future;
 use std::rc::Rc;
 use std::time::Duration;
 
-pub use self::core::{Door, Edge, EdgeParts};
+pub use self::core::{Edge, EdgeParts};
 use accept::{InFlight, Open, Warm};
 use client::{Client, Next};
+use door::Door;
 use failure::Failure;
 use log::Record;
 use request::{Identity, Scratch};
@@ -50,8 +55,8 @@ const HEALTH_PATH: &[u8] = b"/.well-known/gateway-health";
 const WARM: Duration = Duration::from_millis(limits::WARM_MS);
 
 /// Accepts and serves connections of one listener until it is stopped.
-pub async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Door) {
-    accept::run(edge, listener, Rc::new(door)).await;
+async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Rc<Door>) {
+    accept::run(edge, listener, door).await;
 }
 
 /// Serves requests on a connection until either side ends it.
@@ -167,8 +172,10 @@ fn fail(
         return false;
     }
     let framed = failure.head.is_none() && !scratch.octets.is_empty() && !scratch.has_body();
-    let goes_on =
-        framed && scratch.head.keep_alive() && !edge.is_draining() && failure.reason != Reason::ClientGone;
+    let goes_on = framed
+        && scratch.head.keep_alive()
+        && !client.door.is_closed()
+        && failure.reason != Reason::ClientGone;
     reply::problem(edge, client, scratch, identity, record, failure, goes_on);
     goes_on
 }

@@ -1,5 +1,6 @@
 //! What runs on one core of the router: its listeners, and the orders that it gets from the main thread.
 
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use std::time::Duration;
 
 use ringway_state::View;
 
-use super::core::{Door, Edge, EdgeParts};
+use super::core::{Edge, EdgeParts};
+use super::door::{Door, Trust};
 use super::settings::Settings;
 use crate::limits;
 use crate::observe::CoreMetrics;
@@ -17,47 +19,67 @@ use crate::runtime::{Core, Listener, Receiver};
 
 /// What the main thread tells a core.
 pub(super) enum Order {
+    /// Serve so from now on.
+    Configure(Box<Configuration>),
     /// Accept no more, and finish what is open.
     Drain,
     /// End, whatever is open.
     Stop,
 }
 
-/// What a core is started with.
-pub(super) struct CoreParts {
+/// What the configuration is to a core.
+pub(super) struct Configuration {
     pub(super) settings: Settings,
-    pub(super) metrics: Arc<CoreMetrics>,
-    pub(super) log: LogSink,
     pub(super) view: View,
-    pub(super) ids: IdSource,
-    pub(super) fronts: Vec<(OwnedFd, Door)>,
+    /// Descriptors that the core may hold.
+    pub(super) open_max: usize,
+    /// Every listener that is to be. One that accepts already is known by its address, a new one brings its socket.
+    pub(super) fronts: Vec<(SocketAddr, Trust, Option<OwnedFd>)>,
 }
 
-/// Serves until told to stop. `ready` is called once when all listeners accept, `idle` once when a drain has finished.
+/// What a core is started with.
+pub(super) struct CoreParts {
+    pub(super) metrics: Arc<CoreMetrics>,
+    pub(super) log: LogSink,
+    pub(super) ids: IdSource,
+    pub(super) configuration: Configuration,
+}
+
+/// A listener that accepts.
+struct Front {
+    address: SocketAddr,
+    listener: Rc<Listener>,
+    door: Rc<Door>,
+}
+
+/// Serves until told to stop. `settled` is called each time a configuration has taken effect, the first one too; `idle`
+/// once when a drain has finished.
 pub(super) async fn run(
     core: Core,
     mut orders: Receiver<Order>,
     parts: CoreParts,
-    ready: impl FnOnce(),
+    settled: impl Fn() + Clone + 'static,
     idle: impl FnOnce() + 'static,
 ) {
-    let CoreParts { settings, metrics, log, view, ids, fronts } = parts;
+    let CoreParts { metrics, log, ids, configuration } = parts;
+    let Configuration { settings, view, fronts: wanted, .. } = configuration;
     let edge = Edge::new(core.clone(), EdgeParts { settings, metrics, log, view, ids });
-    let listeners: Vec<Rc<Listener>> = fronts
-        .into_iter()
-        .map(|(socket, door)| {
-            let listener = Rc::new(core.listen(socket));
-            core.spawn(super::accept_on(Rc::clone(&edge), Rc::clone(&listener), door));
-            listener
-        })
-        .collect();
+    let mut fronts = Vec::new();
+    open(&edge, &mut fronts, wanted);
     core.spawn(Rc::clone(&edge).housekeep());
-    ready();
+    settled();
     let mut idle = Some(idle);
     loop {
         match orders.recv(&core).await {
+            Order::Configure(configuration) => {
+                let closed = configure(&edge, &mut fronts, *configuration);
+                core.spawn(close(core.clone(), closed, settled.clone()));
+            }
             Order::Drain => {
-                listeners.iter().for_each(|listener| listener.stop());
+                fronts.iter().for_each(|front| {
+                    front.door.close();
+                    front.listener.stop();
+                });
                 edge.drain();
                 if let Some(idle) = idle.take() {
                     core.spawn(tell_when_idle(Rc::clone(&edge), idle));
@@ -66,6 +88,45 @@ pub(super) async fn run(
             Order::Stop => return core.stop(),
         }
     }
+}
+
+/// Puts a configuration in place of the one before and returns the listeners that are to close. Between two turns of the
+/// ring, so that no request sees a half of either.
+fn configure(edge: &Rc<Edge>, fronts: &mut Vec<Front>, configuration: Configuration) -> Vec<Front> {
+    let Configuration { settings, view, open_max, fronts: wanted } = configuration;
+    edge.core.set_open_max(open_max);
+    edge.configure(settings, view);
+    let stays = |front: &mut Front| wanted.iter().any(|(address, ..)| *address == front.address);
+    let closed = fronts.extract_if(.., |front| !stays(front)).collect();
+    open(edge, fronts, wanted);
+    closed
+}
+
+fn open(edge: &Rc<Edge>, fronts: &mut Vec<Front>, wanted: Vec<(SocketAddr, Trust, Option<OwnedFd>)>) {
+    for (address, trust, socket) in wanted {
+        if let Some(front) = fronts.iter().find(|front| front.address == address) {
+            front.door.set(trust);
+        } else if let Some(socket) = socket {
+            let (listener, door) = (Rc::new(edge.core.listen(socket)), Rc::new(Door::new(trust)));
+            edge.core.spawn(super::accept_on(Rc::clone(edge), Rc::clone(&listener), Rc::clone(&door)));
+            fronts.push(Front { address, listener, door });
+        }
+    }
+}
+
+/// Closes listeners so that no client is cut off that has connected already: new ones are kept out for a moment first, in
+/// which those in the kernel's queue are taken up. Connections go on until their next answer, which is their last.
+async fn close(core: Core, closed: Vec<Front>, settled: impl Fn()) {
+    let mut refuse = false;
+    for front in &closed {
+        front.door.close();
+        refuse |= front.listener.refuse_new();
+    }
+    if refuse {
+        core.sleep_until(core.now() + Duration::from_millis(limits::LISTENER_CLOSE_MS)).await;
+    }
+    closed.iter().for_each(|front| front.listener.stop());
+    settled();
 }
 
 async fn tell_when_idle(edge: Rc<Edge>, idle: impl FnOnce()) {

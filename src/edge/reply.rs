@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::client::Client;
 use super::core::Edge;
+use super::door::Door;
 use super::failure::Failure;
 use super::log::Record;
 use super::reader::Reader;
@@ -19,6 +20,7 @@ use crate::runtime::Stream;
 pub(super) struct Reply<'a> {
     pub(super) edge: &'a Edge,
     pub(super) client: &'a Stream,
+    pub(super) door: &'a Door,
     pub(super) scratch: &'a Scratch,
     pub(super) identity: &'a Identity,
     pub(super) record: &'a Record,
@@ -48,7 +50,7 @@ impl Reply<'_> {
             request_id: &self.identity.request_id,
             date: &edge.date(),
             client_version: scratch.head.version(),
-            keep_alive: scratch.head.keep_alive() && !edge.is_draining(),
+            keep_alive: scratch.head.keep_alive() && !self.door.is_closed(),
             upgrade: false,
         };
         let mut out = edge.core.head_buffer();
@@ -145,7 +147,7 @@ pub(super) fn health(
     if !client.is_internal() || scratch.has_body() {
         return Err(Reason::UnknownHost.into());
     }
-    if edge.is_draining() {
+    if client.door.is_closed() {
         return Err(Reason::Draining.into());
     }
     let goes_on = scratch.head.keep_alive();

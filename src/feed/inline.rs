@@ -1,5 +1,7 @@
 //! The inline feed: the services of the configuration file, applied once at start.
 
+use std::sync::Arc;
+
 use ringway_state::id::{HostName, Region, ServiceId};
 use ringway_state::record::{
     Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Version,
@@ -24,18 +26,25 @@ pub enum InlineError {
 /// The file's services come after anything that a snapshot holds, so that a file can be tried on a copy of real state.
 const VERSION: Version = Version::new(u64::MAX, 1);
 
-/// The route table of a configuration: its snapshot, if it names one, with its services on top.
+/// The snapshot that a configuration names.
+///
+/// # Errors
+/// It is unusable.
+pub fn base(config: &Config) -> Result<Option<Arc<Snapshot>>, InlineError> {
+    let open = |file| Snapshot::open(file).map_err(|e| InlineError::Snapshot(with_causes(&e)));
+    Ok(config.state.snapshot.as_deref().map(open).transpose()?.map(Arc::new))
+}
+
+/// The route table of a configuration: a snapshot, if there is one, with the file's services on top. Made afresh when the
+/// file is read again, so that a service that left it leaves nothing behind.
 ///
 /// # Errors
 /// As [`InlineError`]; the table is not used then.
-pub fn table(config: &Config) -> Result<Table, InlineError> {
+pub fn table(config: &Config, base: Option<Arc<Snapshot>>) -> Result<Table, InlineError> {
     let region = Region::parse(config.node.region.as_str()).map_err(|e| refused("node.region", e))?;
-    let mut table = match &config.state.snapshot {
+    let mut table = match base {
         None => Table::new(&region),
-        Some(file) => {
-            let base = Snapshot::open(file).map_err(|e| InlineError::Snapshot(with_causes(&e)))?;
-            Table::with_base(base.into(), &region)
-        }
+        Some(base) => Table::with_base(base, &region),
     };
     for service in &config.services {
         add(&mut table, service, &region)?;

@@ -2,4 +2,4 @@
 
 mod inline;
 
-pub use inline::{InlineError, table};
+pub use inline::{InlineError, base, table};

@@ -7,6 +7,7 @@
 pub mod access;
 pub mod admin;
 mod cell;
+mod config_stats;
 mod histogram;
 mod metrics;
 mod process;
@@ -19,6 +20,7 @@ mod registry;
 mod timestamp;
 
 pub use cell::{Counter, Gauge};
+pub use config_stats::ConfigStats;
 pub use histogram::Histogram;
 pub use metrics::{ByClass, CoreMetrics, RingCounters};
 pub use readiness::Readiness;

@@ -4,6 +4,7 @@
 //! labels, and the histograms, are summed over the cores, to keep the number of series small.
 
 use super::access::LogStats;
+use super::config_stats::ConfigStats;
 use super::histogram::{self, Reading};
 use super::metrics::{ByClass, CoreMetrics, Scalar, Value};
 use super::process::ProcessFigures;
@@ -27,11 +28,11 @@ pub struct NodeLabels {
 }
 
 /// What the route table holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TableFigures {
     /// Host names of the base.
     pub hosts: u64,
-    /// The base's digest, hexadecimal.
+    /// Of the base and what is on top of it, hexadecimal.
     pub digest: String,
 }
 
@@ -40,6 +41,7 @@ pub struct Registry {
     pub cores: Vec<Arc<CoreMetrics>>,
     pub log: Arc<LogStats>,
     pub readiness: Arc<Readiness>,
+    pub config: Arc<ConfigStats>,
     pub node: NodeLabels,
     /// Asked at each scrape; `None` while there is no table.
     pub table: Box<dyn Fn() -> Option<TableFigures> + Send + Sync>,
@@ -82,6 +84,7 @@ impl Collector for Registry {
         self.scalars(out, |core| core.ring.scalars())?;
         self.log(out)?;
         self.state(out)?;
+        self.config(out)?;
         self.infos(out)?;
         process(out)
     }
@@ -161,6 +164,18 @@ impl Registry {
             None,
             hosts,
         )
+    }
+
+    fn config(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let (applied, refused) = self.config.reloads();
+        let help = "Times that the configuration was read again, by outcome.";
+        let mut family = out.encode_descriptor("ringway_config_reloads", help, None, MetricType::Counter)?;
+        count(&mut family, &[("outcome", "applied")], applied)?;
+        count(&mut family, &[("outcome", "refused")], refused)?;
+        let help = "When the configuration in effect was read, since 1970.";
+        single_gauge(out, "ringway_config_time", help, Some(&Unit::Seconds), self.config.applied_at())?;
+        let help = "1 if the configuration says something that takes a restart.";
+        single_gauge(out, "ringway_config_restart_needed", help, None, self.config.restart_needed())
     }
 
     fn infos(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -96,6 +96,11 @@ impl Core {
         Ok(Stream::new(self.clone(), slot))
     }
 
+    /// From now on about `open_max` descriptors may be held; more that are open already stay.
+    pub fn set_open_max(&self, open_max: usize) {
+        self.driver(|d| d.set_open_max(open_max));
+    }
+
     /// Starts accepting on a socket made by [`super::listener::bind`].
     pub fn listen(&self, socket: std::os::fd::OwnedFd) -> Listener {
         let slot = self.driver(|d| d.listen(socket));

@@ -2,14 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockFilter, SockRef, Socket, Type};
 
 use crate::limits;
 
+/// How long a start waits for the sockets of a process that is ending.
+pub const PREDECESSOR: Duration = Duration::from_millis(limits::PREDECESSOR_MS);
 /// How often a start looks whether its predecessor's sockets have gone.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
@@ -26,12 +28,12 @@ pub fn bind(address: SocketAddr) -> io::Result<OwnedFd> {
 }
 
 /// Fails if another process listens on `address`, even one that would share the port with us: a second router
-/// started by mistake must not take half the connections. Waits for one that is ending.
+/// started by mistake must not take half the connections. One that is ending has `patience` for it.
 ///
 /// # Errors
 /// As [`bind`].
-pub fn ensure_free(address: SocketAddr) -> io::Result<()> {
-    let deadline = Instant::now() + Duration::from_millis(limits::PREDECESSOR_MS);
+pub fn ensure_free(address: SocketAddr, patience: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + patience;
     loop {
         match open(address)?.bind(&address.into()) {
             Err(e) if e.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
@@ -40,6 +42,23 @@ pub fn ensure_free(address: SocketAddr) -> io::Result<()> {
             outcome => return outcome,
         }
     }
+}
+
+/// A program for the kernel's packet filter that drops the segment which begins a handshake (RFC 9293, 3.5) and no other.
+const NO_SYN: [SockFilter; 5] = [
+    SockFilter::new(0x30, 0, 0, 13),       // load the octet of flags
+    SockFilter::new(0x54, 0, 0, 0x12),     // keep SYN and ACK
+    SockFilter::new(0x15, 0, 1, 0x02),     // SYN without ACK?
+    SockFilter::new(0x06, 0, 0, 0),        // then drop it
+    SockFilter::new(0x06, 0, 0, u32::MAX), // else take it whole
+];
+
+/// From now on the socket begins no handshake. Those under way come to their end, and what is in the queue stays.
+///
+/// # Errors
+/// It is no TCP socket, or the kernel has no such filters.
+pub(super) fn refuse_new(listener: BorrowedFd<'_>) -> io::Result<()> {
+    SockRef::from(&listener).attach_filter(&NO_SYN)
 }
 
 fn open(address: SocketAddr) -> io::Result<Socket> {

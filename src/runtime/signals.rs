@@ -2,7 +2,7 @@
 
 use std::io;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 /// What an operator may ask for by signal.
@@ -10,19 +10,34 @@ use signal_hook::iterator::Signals;
 pub enum Signal {
     /// SIGTERM or SIGINT: finish what is open, then end.
     Drain,
+    /// SIGHUP: read the configuration again.
+    Reload,
+    /// SIGUSR1: begin the log's file anew.
+    Reopen,
 }
 
-/// Calls `act` for each signal, on a thread of its own, until it returns false.
+impl Signal {
+    fn numbers(self) -> &'static [i32] {
+        match self {
+            Signal::Drain => &[SIGTERM, SIGINT],
+            Signal::Reload => &[SIGHUP],
+            Signal::Reopen => &[SIGUSR1],
+        }
+    }
+}
+
+/// Calls `act` for each of the signals named, on a thread of its own; all others do what they do by default.
 ///
 /// # Errors
 /// The handlers cannot be installed, or no thread can be had.
-pub fn on_signal(mut act: impl FnMut(Signal) -> bool + Send + 'static) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+pub fn on_signal(signals: &'static [Signal], mut act: impl FnMut(Signal) + Send + 'static) -> io::Result<()> {
+    let mut taken = Signals::new(signals.iter().flat_map(|signal| signal.numbers()))?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        for _ in signals.forever() {
-            if !act(Signal::Drain) {
-                return;
-            }
+        for number in taken.forever() {
+            signals
+                .iter()
+                .filter(|signal| signal.numbers().contains(&number))
+                .for_each(|signal| act(*signal));
         }
     })?;
     Ok(())

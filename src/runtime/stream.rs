@@ -225,6 +225,15 @@ impl Listener {
         Some(Stream::new(self.core.clone(), self.core.driver(|d| d.adopt(stream))))
     }
 
+    /// Keeps new clients out, who will try again in a second; those in the kernel's queue are still accepted. False if the
+    /// kernel does not do that.
+    pub fn refuse_new(&self) -> bool {
+        let fd = self.core.driver(|d| d.descriptor(self.slot));
+        // SAFETY: the driver keeps the descriptor open until `stop`, and then `stopped` is set.
+        let fd = (!self.stopped.get()).then(|| unsafe { BorrowedFd::borrow_raw(fd) });
+        fd.is_some_and(|fd| super::listener::refuse_new(fd).is_ok())
+    }
+
     /// Closes the listening socket; who waits in [`accept`](Self::accept) is told.
     pub fn stop(&self) {
         if !self.stopped.replace(true) {

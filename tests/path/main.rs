@@ -22,6 +22,7 @@ mod many;
 mod origin_faults;
 mod panics;
 mod process;
+mod reload;
 mod rewriting;
 mod second_attempts;
 mod slow;

@@ -32,6 +32,11 @@ pub fn noise(octets: usize) -> Vec<u8> {
     std::iter::repeat_with(&mut next).flatten().take(octets).collect()
 }
 
+/// How many times as long the long proofs run: 1, or what `RINGWAY_SOAK` says.
+pub fn soak() -> usize {
+    std::env::var("RINGWAY_SOAK").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 /// Held by tests that need the machine for themselves, one after the other.
 pub fn alone() -> std::sync::MutexGuard<'static, ()> {
     static HEAVY: std::sync::Mutex<()> = std::sync::Mutex::new(());

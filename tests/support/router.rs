@@ -46,6 +46,19 @@ impl Router {
         setup.start()
     }
 
+    /// Changes the configuration's file, and nothing else.
+    pub fn change(&mut self, change: impl FnOnce(Setup) -> Setup) {
+        let setup = std::mem::replace(&mut self.setup, Setup::new());
+        self.setup = change(setup);
+        self.setup.write();
+    }
+
+    /// Has the file read again; what came of it.
+    #[track_caller]
+    pub fn reload(&self) -> Response {
+        Wire::connect(self.admin).ask("POST /v1/reload HTTP/1.1\r\nHost: admin\r\nContent-Length: 0\r\n\r\n")
+    }
+
     #[track_caller]
     pub fn admin(&self, path: &str) -> Response {
         Wire::connect(self.admin).ask(format!("GET {path} HTTP/1.1\r\nHost: admin\r\n\r\n"))

@@ -42,6 +42,24 @@ impl Setup {
         self
     }
 
+    /// These services and no others: id, host names, endpoints.
+    pub fn services(mut self, services: &[(&str, &[&str], &[SocketAddr])]) -> Setup {
+        self.config["services"] = json!([]);
+        services.iter().fold(self, |setup, (id, hosts, endpoints)| setup.service(id, hosts, endpoints))
+    }
+
+    /// Another listener, written out.
+    pub fn also_listen(mut self, listener: Value) -> Setup {
+        self.config["listeners"].as_array_mut().expect("the list made above").push(listener);
+        self
+    }
+
+    /// The first listener alone.
+    pub fn listen_once(mut self) -> Setup {
+        self.config["listeners"].as_array_mut().expect("the list made above").truncate(1);
+        self
+    }
+
     /// One service, `a.test`, with these endpoints.
     pub fn to(endpoints: &[SocketAddr]) -> Setup {
         Setup::new().service("svc_a", &["a.test"], endpoints)

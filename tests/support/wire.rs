@@ -232,6 +232,13 @@ impl Response {
         std::str::from_utf8(&self.body).expect("an answer in UTF-8")
     }
 
+    /// # Panics
+    /// The body is no JSON.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).expect("a document in JSON")
+    }
+
     /// The problem document that this response is (RFC 9457).
     ///
     /// # Panics

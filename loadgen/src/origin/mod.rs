@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::mpsc;
 
-use ringway::runtime::{Core, listener, on_signal, start};
+use ringway::runtime::{Core, Signal, listener, on_signal, start};
 
 use crate::cli::{ListenOn, OriginOptions};
 use crate::dataset::standard_origins;
@@ -42,7 +42,7 @@ pub fn origin(options: &OriginOptions) -> Result<(), Error> {
     };
     let (tell, told) = mpsc::channel();
     let signal = tell.clone();
-    on_signal(move |_| signal.send(Event::Signal).is_ok())
+    on_signal(&[Signal::Drain], move |_| drop(signal.send(Event::Signal)))
         .map_err(|e| Error::Machine(format!("signals cannot be taken: {e}")))?;
     // Whoever cannot be told has ended already.
     let ended = move || drop(tell.send(Event::CoreEnded));
@@ -72,7 +72,8 @@ fn addresses(options: &OriginOptions) -> Result<Vec<SocketAddr>, Error> {
 /// Listening sockets, and the addresses that they got.
 fn bind_all(addresses: &[SocketAddr]) -> Result<(Vec<OwnedFd>, Vec<SocketAddr>), Error> {
     let bind = |address: SocketAddr| {
-        let free = if address.port() == 0 { Ok(()) } else { listener::ensure_free(address) };
+        let free =
+            if address.port() == 0 { Ok(()) } else { listener::ensure_free(address, listener::PREDECESSOR) };
         let socket = TcpListener::from(free.and_then(|()| listener::bind(address))?);
         let address = socket.local_addr()?;
         Ok((socket.into(), address))

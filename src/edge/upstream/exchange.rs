@@ -142,7 +142,7 @@ impl Exchange<'_> {
     async fn converse(&mut self, origin: &mut Origin, trial: Trial<'_>) -> Result<Conversed, Failure> {
         let ServiceSettings { timeouts, limits: most, .. } = trial.settings;
         let Exchange { edge, client, scratch, identity, record } = self;
-        let (up, down) = (&origin.stream, &client.stream);
+        let (up, down, door) = (&origin.stream, &client.stream, &*client.door);
         let body = scratch.has_body().then(|| RequestBody {
             framing: scratch.head.framing(),
             // A last attempt leaves nothing to keep it for.
@@ -169,7 +169,8 @@ impl Exchange<'_> {
             origin.reader.consume(length);
             return Ok(Conversed::Declined(next));
         }
-        let reply = Reply { edge, client: down, scratch, identity, record, progress: timeouts.body_progress };
+        let reply =
+            Reply { edge, client: down, door, scratch, identity, record, progress: timeouts.body_progress };
         let done = upload.beside(reply.pass_on(&mut origin.reader, up, length)).await?;
         // What is left of a request's body would be taken for the next request.
         let uploaded = matches!(upload.state, UploadState::Done);

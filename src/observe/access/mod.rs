@@ -9,7 +9,7 @@ mod sink;
 mod writer;
 
 pub use sink::{LogSink, LogSource, ring};
-pub use writer::{LogError, LogStats, LogWriter};
+pub use writer::{LogError, LogReopener, LogStats, LogTarget, LogWriter};
 
 use super::reason::Reason;
 use crate::proto::trace::RequestId;

@@ -12,9 +12,9 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -41,20 +41,69 @@ pub struct LogStats {
 /// The running thread. Dropped without [`LogWriter::stop`], it goes on until the process ends.
 pub struct LogWriter {
     stats: Arc<LogStats>,
-    stopping: Arc<AtomicBool>,
+    orders: Arc<Orders>,
     thread: Thread,
     ended: Receiver<()>,
 }
 
+/// Asks the thread to begin its file anew.
+pub struct LogReopener {
+    orders: Arc<Orders>,
+    thread: Thread,
+}
+
+/// What the thread looks at between two turns.
+#[derive(Default)]
+struct Orders {
+    stopping: AtomicBool,
+    reopening: AtomicBool,
+    next: Mutex<Option<LogTarget>>,
+}
+
+impl Orders {
+    fn next(&self) -> MutexGuard<'_, Option<LogTarget>> {
+        // No panic leaves it half changed.
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LogReopener {
+    /// The file may have been renamed: one is begun under its name, at the end of a line. If it cannot be, the old one is
+    /// written on, and the process log says so.
+    pub fn reopen(&self) {
+        self.orders.reopening.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
 impl LogWriter {
-    /// Starts to write what the cores log to the file at `path`, or to standard output without one.
+    /// Starts to write what the cores log.
     ///
-    /// The file is appended to. It may be renamed or removed at any time: within a second a new one is begun.
+    /// A file is appended to. It may be renamed or removed at any time: within a second a new one is begun.
     ///
     /// # Errors
-    /// If the file cannot be opened or the thread not started.
-    pub fn start(path: Option<&Path>, sources: Vec<LogSource>) -> Result<Self, LogError> {
-        Work::start(Drain::new(sources), Target::open(path)?)
+    /// If the thread cannot be started.
+    pub fn start(target: LogTarget, sources: Vec<LogSource>) -> Result<Self, LogError> {
+        Work::start(Drain::new(sources), target)
+    }
+
+    /// Opens the file at `path`, or standard output without one, to write to it later.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open(path: Option<&Path>) -> Result<LogTarget, LogError> {
+        LogTarget::open(path)
+    }
+
+    /// Writes to `target` from the end of the line on that is being written.
+    pub fn switch(&self, target: LogTarget) {
+        *self.orders.next() = Some(target);
+        self.thread.unpark();
+    }
+
+    #[must_use]
+    pub fn reopener(&self) -> LogReopener {
+        LogReopener { orders: Arc::clone(&self.orders), thread: self.thread.clone() }
     }
 
     #[must_use]
@@ -65,7 +114,7 @@ impl LogWriter {
     /// Writes what is still in the rings and ends; call it when the cores have ended. Gives up after `within`, as
     /// when the reader of a pipe has stopped reading. Returns whether the thread ended in time.
     pub fn stop(self, within: Duration) -> bool {
-        self.stopping.store(true, Ordering::Release);
+        self.orders.stopping.store(true, Ordering::Release);
         self.thread.unpark();
         matches!(self.ended.recv_timeout(within), Err(RecvTimeoutError::Disconnected))
     }
@@ -73,34 +122,35 @@ impl LogWriter {
 
 struct Work {
     drain: Drain,
-    target: Target,
+    target: LogTarget,
     stats: Arc<LogStats>,
-    stopping: Arc<AtomicBool>,
+    orders: Arc<Orders>,
     /// Hangs up when the thread ends.
     _alive: SyncSender<()>,
 }
 
 impl Work {
-    fn start(drain: Drain, target: Target) -> Result<LogWriter, LogError> {
+    fn start(drain: Drain, target: LogTarget) -> Result<LogWriter, LogError> {
         let stats = Arc::new(LogStats::default());
-        let stopping = Arc::new(AtomicBool::new(false));
+        let orders = Arc::new(Orders::default());
         let (alive, ended) = sync_channel(0);
         let work =
-            Work { drain, target, stats: Arc::clone(&stats), stopping: Arc::clone(&stopping), _alive: alive };
+            Work { drain, target, stats: Arc::clone(&stats), orders: Arc::clone(&orders), _alive: alive };
         let thread = thread::Builder::new()
             .name("access-log".to_owned())
             .spawn(move || work.run())
             .map_err(|source| LogError::Thread { source })?
             .thread()
             .clone();
-        Ok(LogWriter { stats, stopping, thread, ended })
+        Ok(LogWriter { stats, orders, thread, ended })
     }
 
     fn run(mut self) {
         let mut failing = false;
         loop {
             // Read before draining, so that the last turn begins after the cores' last record.
-            let last = self.stopping.load(Ordering::Acquire);
+            let last = self.orders.stopping.load(Ordering::Acquire);
+            self.change_file(failing);
             let turn = self.drain.turn(&mut self.target.file);
             self.stats.octets.add(turn.octets as u64);
             // Whoever started us may have left standard output non-blocking; then its reader is only slow.
@@ -118,14 +168,29 @@ impl Work {
                 None if full || turn.octets >= LOG_BUSY_OCTETS => LOG_BUSY_MS,
                 None => LOG_IDLE_MS,
             }));
-            if self.drain.at_line_start() {
-                self.target.follow_rename();
-            }
+        }
+    }
+
+    /// Goes over to another file, if one was asked for or the one at the path is no longer the one being written. Only
+    /// between two lines; of one that is being written to a file that fails, the rest is given up.
+    fn change_file(&mut self, failing: bool) {
+        if !failing && !self.drain.at_line_start() {
+            return;
+        }
+        let next = self.orders.next().take();
+        let reopened = match next {
+            Some(target) => Some(target),
+            None if self.orders.reopening.swap(false, Ordering::AcqRel) => self.target.again(),
+            None => self.target.follow_rename(),
+        };
+        if let Some(target) = reopened {
+            self.drain.give_up_line();
+            self.target = target;
         }
     }
 }
 
-fn tell_changes(failing: &mut bool, error: Option<&io::Error>, target: &Target) {
+fn tell_changes(failing: &mut bool, error: Option<&io::Error>, target: &LogTarget) {
     let file = || ("file.path", target.name().into());
     match error {
         Some(error) if !*failing => {
@@ -139,14 +204,14 @@ fn tell_changes(failing: &mut bool, error: Option<&io::Error>, target: &Target) 
 }
 
 /// Where the log goes.
-struct Target {
+pub struct LogTarget {
     file: File,
     /// `None` for standard output.
     path: Option<PathBuf>,
     looked: Instant,
 }
 
-impl Target {
+impl LogTarget {
     fn open(path: Option<&Path>) -> Result<Self, LogError> {
         let file = match path {
             Some(path) => append(path).map_err(|source| LogError::Open { path: path.to_owned(), source })?,
@@ -163,22 +228,36 @@ impl Target {
         self.path.as_deref().map_or_else(|| "stdout".to_owned(), |path| path.display().to_string())
     }
 
-    /// Begins a new file if the one at the path is no longer the one being written. Until a new one can be opened,
-    /// the old one is written on.
-    fn follow_rename(&mut self) {
-        let Some(path) = self.path.as_deref() else { return };
+    /// The file of the same name, opened once more; `None` if there is none to open, or it cannot be.
+    fn again(&self) -> Option<Self> {
+        let path = self.path.as_deref()?;
+        match Self::open(Some(path)) {
+            Ok(target) => Some(target),
+            Err(error) => {
+                let fields = [("file.path", self.name().into()), ("error.message", error.to_string().into())];
+                event(
+                    Level::Error,
+                    "the access log cannot be begun anew; the old file is written on",
+                    &fields,
+                );
+                None
+            }
+        }
+    }
+
+    /// A new file, if the one at the path is no longer the one being written. Until one can be opened, the old one is written
+    /// on.
+    fn follow_rename(&mut self) -> Option<Self> {
+        let path = self.path.as_deref()?;
         if self.looked.elapsed() < Duration::from_millis(LOG_RETRY_MS) {
-            return;
+            return None;
         }
         self.looked = Instant::now();
         let identity = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
         let ours = self.file.metadata().ok();
         let there = std::fs::metadata(path).ok();
-        if ours.as_ref().map(identity) != there.as_ref().map(identity)
-            && let Ok(file) = append(path)
-        {
-            self.file = file;
-        }
+        let renamed = ours.as_ref().map(identity) != there.as_ref().map(identity);
+        renamed.then(|| Self::open(Some(path)).ok()).flatten()
     }
 }
 

@@ -32,6 +32,23 @@ pub struct Admin {
     pub registry: Arc<Registry>,
     /// Begins the drain; called for each POST /v1/drain, so it must bear being called again.
     pub drain: Box<dyn Fn() + Send + Sync>,
+    /// Reads the configuration again and tells the outcome; drops what would tell if it cannot.
+    pub reload: Box<dyn Fn(Tell) + Send + Sync>,
+}
+
+/// Takes the outcome of a reload.
+pub type Tell = Box<dyn FnOnce(Reloaded) + Send>;
+
+/// What a reload came to, each of the lists in lines for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    pub applied: bool,
+    /// What is in effect now and was not before.
+    pub changed: Vec<String>,
+    /// What the file says and takes a restart.
+    pub needs_restart: Vec<String>,
+    /// Why nothing has changed.
+    pub mistakes: Vec<String>,
 }
 
 /// A socket that listens and is not served yet: clients wait in the kernel's queue.

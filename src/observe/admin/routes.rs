@@ -1,6 +1,7 @@
 //! What the admin listener answers.
 
-use super::Shown;
+use super::{Reloaded, Shown};
+use crate::limits::ADMIN_RELOAD_MS;
 use crate::observe::registry::CONTENT_TYPE;
 use axum::Router;
 use axum::extract::State;
@@ -11,6 +12,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 pub(super) fn router(shown: Shown) -> Router {
     Router::new()
@@ -19,6 +23,7 @@ pub(super) fn router(shown: Shown) -> Router {
         .route("/readyz", get(ready))
         .route("/v1/state", get(state))
         .route("/v1/drain", post(drain))
+        .route("/v1/reload", post(reload))
         .with_state(Arc::new(shown))
         .layer(map_response(close))
 }
@@ -65,15 +70,40 @@ async fn state(State(shown): State<Arc<Shown>>) -> Response {
     json_answer(StatusCode::OK, &state)
 }
 
-/// Refuses requests that a web page makes (only those carry Origin): a page from anywhere could otherwise post to
-/// its reader's loopback.
 async fn drain(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response {
-    if fields.contains_key(ORIGIN) {
-        let why = json!({ "error": "requests from web pages are refused; use curl -X POST" });
-        return json_answer(StatusCode::FORBIDDEN, &why);
+    if let Some(refusal) = refuse_pages(&fields) {
+        return refusal;
     }
     (shown.admin.drain)();
     json_answer(StatusCode::ACCEPTED, &json!({ "draining": true }))
+}
+
+async fn reload(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response {
+    if let Some(refusal) = refuse_pages(&fields) {
+        return refusal;
+    }
+    let (tell, told) = oneshot::channel();
+    (shown.admin.reload)(Box::new(move |outcome| drop(tell.send(outcome))));
+    let Ok(Ok(outcome)) = timeout(Duration::from_millis(ADMIN_RELOAD_MS), told).await else {
+        let why = json!({ "error": "not yet read again; the process log tells when it is" });
+        return json_answer(StatusCode::SERVICE_UNAVAILABLE, &why);
+    };
+    let Reloaded { applied, changed, needs_restart, mistakes } = outcome;
+    let status = if applied { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let outcome = json!({
+        "applied": applied,
+        "changed": changed,
+        "needs_restart": needs_restart,
+        "mistakes": mistakes,
+    });
+    json_answer(status, &outcome)
+}
+
+/// The answer to a request that a web page makes (only those carry Origin): a page from anywhere could otherwise post to
+/// its reader's loopback.
+fn refuse_pages(fields: &HeaderMap) -> Option<Response> {
+    let why = json!({ "error": "requests from web pages are refused; use curl -X POST" });
+    fields.contains_key(ORIGIN).then(|| json_answer(StatusCode::FORBIDDEN, &why))
 }
 
 /// One request a connection: requests are few here, and an idle connection would only take a place.

@@ -1,7 +1,7 @@
 //! The admin listener over real sockets.
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
-use super::{Admin, AdminError, AdminThread, Bounds, bind};
+use super::{Admin, AdminError, AdminThread, Bounds, Reloaded, bind};
 use crate::observe::Readiness;
 use crate::observe::registry::tests::{families, registry};
 use serde_json::{Value, json};
@@ -28,10 +28,21 @@ fn served(bounds: Bounds) -> Served {
     let readiness = Arc::clone(&registry.readiness);
     let drains = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&drains);
+    let asked = AtomicUsize::new(0);
     let admin = Admin {
         registry: Arc::new(registry),
         drain: Box::new(move || {
             count.fetch_add(1, Ordering::Relaxed);
+        }),
+        reload: Box::new(move |tell| {
+            // The file is right, then wrong, then the process has no time.
+            match asked.fetch_add(1, Ordering::Relaxed) {
+                0 => {
+                    tell(Reloaded { applied: true, changed: vec!["a: 1 -> 2".into()], ..Reloaded::default() })
+                }
+                1 => tell(Reloaded { mistakes: vec!["f:3: wrong".into()], ..Reloaded::default() }),
+                _ => drop(tell),
+            }
         }),
     };
     let thread = bind(ANY).unwrap().serve_within(bounds, admin).unwrap();
@@ -134,6 +145,21 @@ fn only_a_post_from_no_web_page_drains() {
     assert_eq!(ask(address, "POST /v1/drain", "Content-Length: 0\r\n").status, 202);
     assert_eq!(served.drains.load(Ordering::Relaxed), 1);
     assert_eq!(ask(address, "GET /nothing", "").status, 404);
+    served.thread.stop();
+}
+
+#[test]
+fn a_reload_tells_what_came_of_it() {
+    let served = served(Bounds::default());
+    let address = served.thread.address();
+    let reload = |fields: &str| ask(address, "POST /v1/reload", &format!("{fields}Content-Length: 0\r\n"));
+    assert_eq!(ask(address, "GET /v1/reload", "").status, 405);
+    assert_eq!(reload("Origin: https://evil.example\r\n").status, 403);
+    let (right, wrong, busy) = (reload(""), reload(""), reload(""));
+    assert_eq!((right.status, wrong.status, busy.status), (200, 422, 503));
+    let changed = json!({ "applied": true, "changed": ["a: 1 -> 2"], "needs_restart": [], "mistakes": [] });
+    assert_eq!(right.json(), changed);
+    assert_eq!(wrong.json()["mistakes"], json!(["f:3: wrong"]));
     served.thread.stop();
 }
 

@@ -14,6 +14,7 @@ pub(crate) fn registry(cores: usize) -> Registry {
         cores: (0..cores).map(|_| Arc::default()).collect(),
         log: Arc::new(LogStats::default()),
         readiness: Arc::new(Readiness::default()),
+        config: Arc::default(),
         node: NodeLabels { id: "edge-1".into(), region: "local".into(), pop: "a\"b\\c\nd".into() },
         table: Box::new(|| Some(TableFigures { hosts: 4_000_000, digest: "00ff".into() })),
     }

@@ -118,12 +118,18 @@ impl<K: Kernel> Driver<K> {
             doorbell_rang: false,
             doorbell_waker: None,
             open: 0,
-            accept_max: open_max - open_max / 8,
+            accept_max: 0,
             accept_burst: limits::LISTEN_BACKLOG as usize,
             stats: RingStats::default(),
         };
+        driver.set_open_max(open_max);
         driver.listen_for_doorbell();
         driver
+    }
+
+    /// Changes for how many descriptors it is; those that are open already stay.
+    pub(crate) fn set_open_max(&mut self, open_max: usize) {
+        self.accept_max = open_max - open_max / 8;
     }
 
     /// Submits what is queued, waits as told, applies what came back; returns how many completions.

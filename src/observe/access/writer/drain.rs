@@ -8,6 +8,8 @@ pub(super) struct Drain {
     sources: Vec<LogSource>,
     /// A source whose lines are partly written: it is to be finished before any other is touched.
     torn: Option<Torn>,
+    /// The last octet written was no line's end.
+    in_line: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -26,12 +28,26 @@ pub(super) struct Turn {
 
 impl Drain {
     pub(super) fn new(sources: Vec<LogSource>) -> Self {
-        Self { sources, torn: None }
+        Self { sources, torn: None, in_line: false }
     }
 
     /// Whether the next octet to be written begins a line.
     pub(super) fn at_line_start(&self) -> bool {
-        self.torn.is_none()
+        !self.in_line
+    }
+
+    /// Drops what is left of a line that was begun, so that the next octet to be written begins one.
+    pub(super) fn give_up_line(&mut self) {
+        let Some(torn) = self.torn.take() else { return };
+        if let Ok(chunk) = self.sources[torn.source].0.read_chunk(torn.octets)
+            && self.in_line
+        {
+            let (first, second) = chunk.as_slices();
+            let rest =
+                first.iter().chain(second).position(|&octet| octet == b'\n').map_or(torn.octets, |at| at + 1);
+            chunk.commit(rest);
+        }
+        self.in_line = false;
     }
 
     /// Writes what each ring holds now, one after another; what comes in meanwhile waits for the next turn, so that
@@ -62,6 +78,8 @@ impl Drain {
                 Ok(0) => turn.error = Some(ErrorKind::WriteZero.into()),
                 Ok(written) => {
                     let written = written.min(left);
+                    let last = first.get(written - 1).or_else(|| second.get(written - 1 - first.len()));
+                    self.in_line = last != Some(&b'\n');
                     chunk.commit(written);
                     left -= written;
                     turn.octets += written;

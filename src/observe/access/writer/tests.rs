@@ -1,7 +1,7 @@
 //! The log's thread against files, pipes and a disk that is full.
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
-use super::{LogError, LogWriter, Target, Work};
+use super::{LogError, LogTarget, LogWriter, Work};
 use crate::limits::LOG_RING_OCTETS;
 use crate::observe::CoreMetrics;
 use crate::observe::access::tests::{any_id, record};
@@ -109,12 +109,33 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Wherever a file fails in a line, the next begins with one: the rest of the line is all that is lost.
+    #[test]
+    fn another_file_begins_with_a_line(written in 0_usize..3000, cores in 1_usize..3) {
+        let (mut sinks, sources) = rings(cores);
+        let mut drain = Drain::new(sources);
+        (0..4).for_each(|n| sinks.iter_mut().for_each(|sink| write(sink, &format!("/{n}"))));
+        let calls = vec![Ok(written), Err(ErrorKind::BrokenPipe)].into_iter();
+        let mut out = Flaky { taken: Vec::new(), calls };
+        drain.turn(&mut out);
+        let whole = out.taken.iter().rposition(|&octet| octet == b'\n').map_or(0, |at| at + 1);
+        let torn = usize::from(whole < out.taken.len());
+        drain.give_up_line();
+        prop_assert!(drain.at_line_start());
+        let mut next = Flaky { taken: Vec::new(), calls: Vec::new().into_iter() };
+        drain.turn(&mut next);
+        let lines = paths(&out.taken[..whole]).len() + torn + paths(&next.taken).len();
+        prop_assert_eq!(lines, 4 * cores);
+    }
+}
+
 #[test]
 fn what_two_cores_log_until_the_end_is_in_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("access.log");
     let (sinks, sources) = rings(2);
-    let writer = LogWriter::start(Some(&file), sources).unwrap();
+    let writer = LogWriter::open(Some(&file)).and_then(|target| LogWriter::start(target, sources)).unwrap();
     let cores: Vec<_> = (sinks.into_iter().enumerate())
         .map(|(core, mut sink)| {
             thread::spawn(move || (0..500).for_each(|n| write(&mut sink, &format!("/{core}/{n}"))))
@@ -141,7 +162,7 @@ fn a_renamed_file_is_followed_by_a_new_one() {
     let folder = tempfile::tempdir().unwrap();
     let (file, old) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
     let (mut sinks, sources) = rings(1);
-    let writer = LogWriter::start(Some(&file), sources).unwrap();
+    let writer = LogWriter::open(Some(&file)).and_then(|target| LogWriter::start(target, sources)).unwrap();
     write(&mut sinks[0], "/before");
     wait_until(|| std::fs::metadata(&file).unwrap().len() > 0);
     std::fs::rename(&file, &old).unwrap();
@@ -155,7 +176,9 @@ fn a_renamed_file_is_followed_by_a_new_one() {
 #[test]
 fn a_full_disk_is_counted_and_costs_neither_the_thread_nor_the_core() {
     let (mut sinks, sources) = rings(1);
-    let writer = LogWriter::start(Some(Path::new("/dev/full")), sources).unwrap();
+    let writer = LogWriter::open(Some(Path::new("/dev/full")))
+        .and_then(|target| LogWriter::start(target, sources))
+        .unwrap();
     let stats = writer.stats();
     write(&mut sinks[0], "/1");
     wait_until(|| stats.write_failures.get() >= 2);
@@ -168,7 +191,7 @@ fn a_full_disk_is_counted_and_costs_neither_the_thread_nor_the_core() {
 fn piped(sources: Vec<LogSource>) -> (LogWriter, io::PipeReader) {
     let (reader, pipe) = io::pipe().unwrap();
     let file = std::fs::File::from(OwnedFd::from(pipe));
-    let target = Target { file, path: None, looked: Instant::now() };
+    let target = LogTarget { file, path: None, looked: Instant::now() };
     (Work::start(Drain::new(sources), target).unwrap(), reader)
 }
 
@@ -208,7 +231,7 @@ fn a_slow_reader_of_a_non_blocking_pipe_gets_everything() {
     let (reader, pipe) = std::os::unix::net::UnixStream::pair().unwrap();
     pipe.set_nonblocking(true).unwrap();
     let target =
-        Target { file: std::fs::File::from(OwnedFd::from(pipe)), path: None, looked: Instant::now() };
+        LogTarget { file: std::fs::File::from(OwnedFd::from(pipe)), path: None, looked: Instant::now() };
     let writer = Work::start(Drain::new(sources), target).unwrap();
     let stats = writer.stats();
     // Within the ring, beyond what a socket takes at once.
@@ -226,7 +249,9 @@ fn a_slow_reader_of_a_non_blocking_pipe_gets_everything() {
 
 #[test]
 fn a_file_that_cannot_be_opened_is_named() {
-    let Err(error) = LogWriter::start(Some(Path::new("/nowhere/access.log")), Vec::new()) else {
+    let Err(error) = LogWriter::open(Some(Path::new("/nowhere/access.log")))
+        .and_then(|target| LogWriter::start(target, Vec::new()))
+    else {
         panic!("opened");
     };
     assert!(matches!(error, LogError::Open { .. }));

@@ -1,0 +1,161 @@
+//! The configuration read again: what of it can take effect, what needs a restart, and what it is to the cores. A file that
+//! is wrong anywhere changes nothing.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_state::View;
+use ringway_state::snapshot::Snapshot;
+
+use super::fronts::{self, Fronts};
+use super::role::{RunError, descriptors_per_core, figures, log_path};
+use super::settings::Settings;
+use crate::config::{self, Config, Mistakes};
+use crate::feed;
+use crate::observe::TableFigures;
+use crate::observe::access::{LogTarget, LogWriter};
+
+/// Sections that say how the process is built.
+const RESTART: [&str; 5] = ["node", "cores", "idle", "admin", "state"];
+
+/// What runs, and where the next comes from.
+pub(super) struct Running {
+    pub(super) path: PathBuf,
+    pub(super) config: Config,
+    /// The snapshot below the file's services.
+    pub(super) base: Option<Arc<Snapshot>>,
+}
+
+/// Why a file was not taken over.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error(transparent)]
+    Wrong(#[from] Mistakes),
+    #[error(transparent)]
+    Cannot(#[from] RunError),
+}
+
+/// A configuration that can take effect: everything that can fail has been done.
+pub(super) struct Prepared {
+    /// What will run: as written, but for what needs a restart.
+    pub(super) config: Config,
+    pub(super) settings: Settings,
+    pub(super) view: View,
+    pub(super) figures: TableFigures,
+    pub(super) open_max: usize,
+    /// For each core.
+    pub(super) fronts: Vec<Fronts>,
+    /// Where the access log goes, if that changes.
+    pub(super) log: Option<LogTarget>,
+    pub(super) differences: Differences,
+}
+
+/// A line for each change, as in `timeouts.idle: 75s -> 60s`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Differences {
+    pub(super) changed: Vec<String>,
+    pub(super) restart: Vec<String>,
+}
+
+impl Running {
+    /// Reads the file again and opens what it asks for, for so many cores.
+    ///
+    /// # Errors
+    /// As [`Refused`]; nothing has changed.
+    pub(super) fn prepare(&self, cores: usize) -> Result<Prepared, Refused> {
+        let (config, differences) = merge(&self.config, config::load(&self.path)?);
+        let open: Vec<SocketAddr> = self.config.listeners.iter().map(|listener| listener.address).collect();
+        let table = feed::table(&config, self.base.clone()).map_err(RunError::from)?;
+        let log = (config.access_log.path != self.config.access_log.path)
+            .then(|| LogWriter::open(log_path(&config)).map_err(RunError::from))
+            .transpose()?;
+        fronts::ensure_free(&config, &open, Duration::ZERO)?;
+        Ok(Prepared {
+            settings: Settings::from(&config),
+            view: table.publish(),
+            figures: figures(&table),
+            open_max: descriptors_per_core(&config, cores)?,
+            fronts: fronts::open(&config, &open, cores)?,
+            log,
+            differences,
+            config,
+        })
+    }
+}
+
+/// The new configuration with those sections of the running one that need a restart, and what that changes.
+fn merge(running: &Config, new: Config) -> (Config, Differences) {
+    let same = [
+        running.node == new.node,
+        running.cores == new.cores,
+        running.idle == new.idle,
+        running.admin == new.admin,
+        running.state == new.state,
+    ];
+    // A section may be written otherwise and mean the same.
+    let other: Vec<&str> =
+        RESTART.into_iter().zip(same).filter(|(_, same)| !same).map(|(name, _)| name).collect();
+    let (mut restart, _) = running.written.changes(&new.written, &other);
+    let (_, changed) = running.written.changes(&new.written, &RESTART);
+    if restart.is_empty() && !other.is_empty() {
+        // Not the file says so but the machine, as with the host's name.
+        restart = other.iter().map(|name| format!("{name}: not as at the start")).collect();
+    }
+    let config = Config {
+        written: new.written.keeping(&RESTART, &running.written),
+        node: running.node.clone(),
+        cores: running.cores.clone(),
+        idle: running.idle,
+        admin: running.admin,
+        state: running.state.clone(),
+        ..new
+    };
+    (config, Differences { changed, restart })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(rest: &str) -> Config {
+        let listener = "listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\n";
+        config::parse("f", [listener, rest].concat().as_bytes(), "host").unwrap()
+    }
+
+    #[test]
+    fn what_needs_a_restart_stays_as_it_is_and_is_told_again() {
+        let running = config("idle: park\ncores: [0]\ntimeouts: { idle: 75s }");
+        let file = "idle: spin\ncores: [1]\nadmin: { address: \"127.0.0.1:1\" }\ntimeouts: { idle: 60s }";
+        let (merged, told) = merge(&running, config(file));
+        assert_eq!((merged.idle, &merged.cores, merged.admin), (running.idle, &running.cores, running.admin));
+        assert_eq!(merged.timeouts.idle, Duration::from_secs(60));
+        assert_eq!(told.changed, ["timeouts.idle: 75s -> 60s"]);
+        let restart = ["admin.address: (default) -> 127.0.0.1:1", "cores: - 0, + 1", "idle: park -> spin"];
+        assert_eq!(told.restart, restart);
+        // The same file once more changes nothing, and still needs a restart.
+        let (again, told) = merge(&merged, config(file));
+        assert_eq!((told.changed, told.restart), (vec![], restart.map(str::to_owned).to_vec()));
+        assert_eq!(again.idle, running.idle);
+        // Back again, nothing is left to tell.
+        let (_, told) = merge(&merged, config("idle: park\ncores: [0]\ntimeouts: { idle: 60s }"));
+        assert_eq!(told, Differences::default());
+    }
+
+    #[test]
+    fn another_way_to_write_the_same_changes_nothing() {
+        let (running, new) = (config("node: { region: local }"), config("idle: adaptive\nstate: {}"));
+        assert_eq!(merge(&running, new).1, Differences::default());
+    }
+
+    #[test]
+    fn a_host_that_was_renamed_is_told() {
+        let new =
+            config::parse("f", b"listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\n", "other")
+                .unwrap();
+        let (merged, told) = merge(&config(""), new);
+        assert_eq!(told.restart, ["node: not as at the start"]);
+        assert_eq!(merged.node.id.as_str(), "host");
+    }
+}

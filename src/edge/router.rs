@@ -1,0 +1,291 @@
+//! The running cores, and what the main thread does with them: it waits for news, configures them, drains them.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::fronts::Fronts;
+use super::on_core::{self, Configuration, CoreParts, Order};
+use super::reload::{Prepared, Refused, Running};
+use super::role::{RunError, log_path};
+use super::settings::Settings;
+use crate::config::{Config, Idle};
+use crate::limits;
+use crate::observe::access::{self, LogWriter};
+use crate::observe::admin::{Reloaded, Tell};
+use crate::observe::process_log::{Level, event};
+use crate::observe::{ConfigStats, CoreMetrics, Readiness, TableFigures};
+use crate::proto::trace::IdSource;
+use crate::runtime::{CoreOptions, CoreThread, IdlePolicy, Sender, millis, number, start};
+
+/// What the main thread hears of.
+pub(super) enum News {
+    Drain,
+    /// Read the configuration again, and tell the outcome.
+    Reload(Tell),
+    /// A core serves as it was last configured.
+    CoreSettled,
+    CoreIdle,
+    CoreEnded(usize),
+}
+
+/// What others look at while the router runs.
+#[derive(Clone, Default)]
+pub(super) struct Shown {
+    pub(super) readiness: Arc<Readiness>,
+    pub(super) stats: Arc<ConfigStats>,
+    figures: Arc<Mutex<TableFigures>>,
+}
+
+impl Shown {
+    pub(super) fn show(&self, figures: TableFigures) {
+        *self.figures.lock().unwrap_or_else(PoisonError::into_inner) = figures;
+    }
+
+    pub(super) fn figures(&self) -> TableFigures {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The running cores and the log's thread.
+pub(super) struct Router {
+    running: Running,
+    cores: Vec<(CoreThread, Sender<Order>)>,
+    pub(super) metrics: Vec<Arc<CoreMetrics>>,
+    pub(super) log: LogWriter,
+    shown: Shown,
+    /// Cores that have not yet taken up the last configuration.
+    unsettled: usize,
+    /// What to tell, and whom, when they have.
+    reloading: Option<(Reloaded, Vec<Tell>)>,
+    /// Who waits for the next reload.
+    waiting: Vec<Tell>,
+}
+
+impl Router {
+    /// Starts a core on each of `cpus`, with its listening sockets, and the log's thread.
+    ///
+    /// # Errors
+    /// The log cannot be opened, or the machine lacks something.
+    pub(super) fn start(
+        running: Running,
+        cpus: &[usize],
+        first: First,
+        shown: Shown,
+        news: &mpsc::Sender<News>,
+    ) -> Result<Router, RunError> {
+        let config = &running.config;
+        let metrics: Vec<Arc<CoreMetrics>> = cpus.iter().map(|_| Arc::default()).collect();
+        let (sinks, sources): (Vec<_>, Vec<_>) =
+            metrics.iter().map(|metrics| access::ring(Arc::clone(metrics))).unzip();
+        let log = LogWriter::start(LogWriter::open(log_path(config))?, sources)?;
+        let settings = Settings::from(config);
+        let (seed, node) = (RandomState::new().hash_one(cpus), hash(config.node.id.as_str()));
+        let mut cores = Vec::new();
+        for (((index, cpu), log), fronts) in cpus.iter().enumerate().zip(sinks).zip(first.fronts) {
+            let (open_max, view) = (first.open_max, first.view.clone());
+            let parts = CoreParts {
+                metrics: Arc::clone(&metrics[index]),
+                log,
+                ids: IdSource::new(seed, node, number(index)),
+                configuration: Configuration { settings: settings.clone(), view, open_max, fronts },
+            };
+            let options = CoreOptions { index, cpu: *cpu, idle: idle(config), open_max };
+            let (settled, idle, ended) = (news.clone(), news.clone(), news.clone());
+            let started = start(
+                options,
+                move |core, orders| {
+                    let settled = move || drop(settled.send(News::CoreSettled));
+                    on_core::run(core, orders, parts, settled, move || drop(idle.send(News::CoreIdle)))
+                },
+                move || drop(ended.send(News::CoreEnded(index))),
+            );
+            cores.push(started.map_err(|error| RunError::System { what: "a core's thread", error })?);
+        }
+        let unsettled = cores.len();
+        let waiting = Vec::new();
+        Ok(Router { running, cores, metrics, log, shown, unsettled, reloading: None, waiting })
+    }
+
+    /// Does what the news ask for until there is a reason to drain; drains, and ends.
+    ///
+    /// # Errors
+    /// A core failed.
+    pub(super) fn watch(mut self, heard: &mpsc::Receiver<News>) -> Result<(), RunError> {
+        loop {
+            match heard.recv() {
+                Ok(News::CoreSettled) => self.settled(),
+                Ok(News::Reload(tell)) => self.reload(tell),
+                Ok(News::CoreEnded(core)) => return Err(RunError::CoreFailed(core)),
+                Ok(News::CoreIdle) => {}
+                Ok(News::Drain) | Err(_) => break,
+            }
+        }
+        let grace = self.running.config.timeouts.drain;
+        self.shown.readiness.drain();
+        event(Level::Info, "draining", &[("ringway.drain_ms", Value::from(millis(grace)))]);
+        self.order(|_| Order::Drain);
+        let left = self.wait_until_idle(heard, grace);
+        self.order(|_| Order::Stop);
+        self.end(heard);
+        let level = if left == 0 { Level::Info } else { Level::Warn };
+        event(level, "stopped", &[("ringway.connections_cut", Value::from(left))]);
+        Ok(())
+    }
+
+    /// A core serves as configured; with the last of them the start, or a reload, has come to its end.
+    fn settled(&mut self) {
+        self.unsettled -= 1;
+        if self.unsettled > 0 {
+            return;
+        }
+        match self.reloading.take() {
+            None => {
+                self.shown.readiness.clear("table");
+                event(Level::Info, "ready", &[]);
+            }
+            Some((outcome, tells)) => tell_all(&outcome, tells),
+        }
+        if !self.waiting.is_empty() {
+            self.reload_now();
+        }
+    }
+
+    /// Reloads now, or when the cores have settled: whoever asks meanwhile gets the same one. Whoever is one too many is
+    /// dropped, and so told.
+    fn reload(&mut self, tell: Tell) {
+        if self.waiting.len() < limits::RELOADS_WAITING {
+            self.waiting.push(tell);
+        }
+        if self.unsettled == 0 {
+            self.reload_now();
+        }
+    }
+
+    fn reload_now(&mut self) {
+        let tells = std::mem::take(&mut self.waiting);
+        match self.running.prepare(self.cores.len()) {
+            Ok(prepared) => {
+                let outcome = self.apply(prepared);
+                self.reloading = Some((outcome, tells));
+            }
+            Err(refused) => {
+                self.shown.stats.refused.inc();
+                tell_all(&told_refused(&refused), tells);
+            }
+        }
+    }
+
+    /// Gives every core its configuration. Nothing here can fail.
+    fn apply(&mut self, prepared: Prepared) -> Reloaded {
+        let Prepared { config, settings, view, figures, open_max, fronts, log, differences } = prepared;
+        if let Some(target) = log {
+            self.log.switch(target);
+        }
+        let mut fronts = fronts.into_iter();
+        self.unsettled = self.cores.len();
+        self.order(|_| {
+            let fronts = fronts.next().unwrap_or_default();
+            let (settings, view) = (settings.clone(), view.clone());
+            Order::Configure(Box::new(Configuration { settings, view, open_max, fronts }))
+        });
+        self.shown.show(figures);
+        self.shown.stats.applied(!differences.restart.is_empty());
+        config.warnings.iter().for_each(|warning| event(Level::Warn, warning, &[]));
+        self.running.config = config;
+        Reloaded {
+            applied: true,
+            changed: differences.changed,
+            needs_restart: differences.restart,
+            mistakes: Vec::new(),
+        }
+    }
+
+    fn order(&mut self, mut order: impl FnMut(usize) -> Order) {
+        for (index, (_, orders)) in self.cores.iter_mut().enumerate() {
+            // Far fewer orders are under way at a time than a mailbox holds; one that is full belongs to a core that has ended.
+            let _ = orders.put(order(index));
+            orders.ring();
+        }
+    }
+
+    /// Returns the connections that are still open when the grace is over, or a second signal came.
+    fn wait_until_idle(&self, heard: &mpsc::Receiver<News>, grace: Duration) -> u64 {
+        let deadline = Instant::now() + grace;
+        let mut busy = self.cores.len();
+        while busy > 0 {
+            match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(News::CoreIdle | News::CoreEnded(_)) => busy -= 1,
+                Ok(News::Drain) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+                Ok(News::CoreSettled | News::Reload(_)) => {}
+            }
+        }
+        self.metrics.iter().map(|metrics| metrics.connections_open.get()).sum()
+    }
+
+    /// Waits for the cores' threads, but not for ever: a core that hangs must not keep the process.
+    fn end(self, heard: &mpsc::Receiver<News>) {
+        let deadline = Instant::now() + Duration::from_millis(limits::STOP_MS);
+        let mut running = self.cores.len();
+        while running > 0 {
+            match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(News::CoreEnded(_)) => running -= 1,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        if running == 0 {
+            for (core, _) in self.cores {
+                if let Err(error) = core.join() {
+                    event(Level::Error, "a core ended badly", &[("error.message", error.to_string().into())]);
+                }
+            }
+        }
+        self.log.stop(Duration::from_millis(limits::STOP_MS));
+    }
+}
+
+/// What the cores begin with.
+pub(super) struct First {
+    pub(super) view: ringway_state::View,
+    pub(super) open_max: usize,
+    /// For each core.
+    pub(super) fronts: Vec<Fronts>,
+}
+
+fn told_refused(refused: &Refused) -> Reloaded {
+    Reloaded { mistakes: refused.to_string().lines().map(str::to_owned).collect(), ..Reloaded::default() }
+}
+
+/// Tells a reload's outcome to the process log and to whoever asked for it.
+fn tell_all(outcome: &Reloaded, tells: Vec<Tell>) {
+    if outcome.applied {
+        let level = if outcome.needs_restart.is_empty() { Level::Info } else { Level::Warn };
+        let fields = [
+            ("ringway.changed", Value::from(outcome.changed.clone())),
+            ("ringway.needs_restart", Value::from(outcome.needs_restart.clone())),
+        ];
+        event(level, "the configuration was read again", &fields);
+    } else {
+        outcome.mistakes.iter().for_each(|mistake| event(Level::Error, mistake, &[]));
+        let count = [("ringway.mistakes", Value::from(outcome.mistakes.len()))];
+        event(Level::Error, "the configuration was read again and is wrong; nothing has changed", &count);
+    }
+    tells.into_iter().for_each(|tell| tell(outcome.clone()));
+}
+
+fn idle(config: &Config) -> IdlePolicy {
+    match config.idle {
+        Idle::Park => IdlePolicy::Park,
+        Idle::Spin => IdlePolicy::Spin,
+        Idle::Adaptive => IdlePolicy::Adaptive,
+    }
+}
+
+/// The same for the same name on every start.
+fn hash(name: &str) -> u64 {
+    foldhash::quality::FixedState::default().hash_one(name)
+}
