@@ -139,6 +139,12 @@ pub const PREDECESSOR_MS: u64 = 2_000;
 pub const LINGER_OCTETS: usize = 1 << 20;
 /// How long that may take, in milliseconds.
 pub const LINGER_MS: u64 = 2_000;
+/// How long an endpoint that failed is left alone, in milliseconds: at first, and at most after failing again and again.
+pub const BACKOFF_FIRST_MS: u64 = 100;
+pub const BACKOFF_MOST_MS: u64 = 10_000;
+/// A connect that takes longer than this makes its endpoint the last to be chosen until it has come about, in
+/// milliseconds. Shorter than a lost SYN's second try (1 s), longer than a way round the earth.
+pub const CONNECT_SUSPECT_MS: u64 = 300;
 /// A request's body that is kept for a second attempt, framing included; a longer one is sent once.
 pub const REPEATABLE_BODY_OCTETS: usize = 64 << 10;
 /// How long a listener that is removed still takes up clients who have connected or are about to, in milliseconds: a few

@@ -23,7 +23,7 @@ pub struct Edge {
     pub(super) core: Core,
     settings: RefCell<Rc<Settings>>,
     pub(super) metrics: Arc<CoreMetrics>,
-    pub(super) pool: Pool,
+    pub(super) pool: Rc<Pool>,
     pub(super) ids: RefCell<IdSource>,
     pub(super) log: RefCell<LogSink>,
     view: RefCell<Rc<View>>,

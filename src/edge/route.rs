@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
-use ringway_state::HostHit;
 use ringway_state::record::EndpointState;
+use ringway_state::{Endpoints, HostHit};
 
 use super::core::Edge;
+use super::upstream;
 use crate::observe::Reason;
-use crate::pick::two_choices;
+use crate::pick::{Outlook, two_choices};
 
 /// Which endpoint is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,19 +42,56 @@ pub(super) fn find(
     };
     service.clear();
     service.push_str(owner.id());
-    let endpoints = owner.endpoints(view.local());
-    let usable = |at: usize| {
-        endpoints.get(at).filter(|endpoint| endpoint.state == EndpointState::Healthy).map(|e| e.address)
-    };
-    let pick = |except: Option<SocketAddr>| {
-        let load =
-            |at| usable(at).filter(|address| Some(*address) != except).map(|address| edge.pool.load(address));
-        two_choices(endpoints.len(), |n| fastrand::usize(..n), load).and_then(usable)
-    };
+    let candidates = Candidates { edge, service, endpoints: owner.endpoints(view.local()) };
     let found = match wanted {
-        Wanted::Any => pick(None),
-        Wanted::Rather(tried) => pick(Some(tried)).or_else(|| pick(None)),
-        Wanted::Only(tried) => pick(Some(tried)),
+        Wanted::Any => candidates.best(None).or_else(|| candidates.least_bad(None)),
+        Wanted::Rather(tried) => {
+            let others = candidates.best(Some(tried)).or_else(|| candidates.least_bad(Some(tried)));
+            others.or_else(|| candidates.least_bad(None))
+        }
+        Wanted::Only(tried) => candidates.best(Some(tried)),
     };
     found.ok_or(Reason::NoHealthyEndpoints)
+}
+
+/// The endpoints of a service in this node's region.
+struct Candidates<'a> {
+    edge: &'a Edge,
+    service: &'a str,
+    endpoints: Endpoints<'a>,
+}
+
+impl Candidates<'_> {
+    fn address(&self, at: usize, except: Option<SocketAddr>) -> Option<SocketAddr> {
+        let endpoint = self.endpoints.get(at)?;
+        (endpoint.state == EndpointState::Healthy && Some(endpoint.address) != except)
+            .then_some(endpoint.address)
+    }
+
+    /// The less loaded of two that serve as far as this core knows. Those that have failed are probed when it is time.
+    fn best(&self, except: Option<SocketAddr>) -> Option<SocketAddr> {
+        let Candidates { edge, service, endpoints } = self;
+        let load = |at| {
+            let address = self.address(at, except)?;
+            match edge.pool.outlook(address, edge.core.now()) {
+                (Outlook::Good, load) => Some(load),
+                (Outlook::Bad, _) => None,
+                (Outlook::Due, _) => {
+                    upstream::probe(edge, address, &edge.settings().of_service(service).timeouts);
+                    None
+                }
+            }
+        };
+        let at = two_choices(endpoints.len(), |n| fastrand::usize(..n), load)?;
+        self.address(at, except)
+    }
+
+    /// The one that should serve again soonest, where none serves: an attempt is better than none.
+    fn least_bad(&self, except: Option<SocketAddr>) -> Option<SocketAddr> {
+        let Candidates { edge, endpoints, .. } = self;
+        let all = (0..endpoints.len()).filter_map(|at| self.address(at, except));
+        let least = all.min_by_key(|address| edge.pool.badness(*address, edge.core.now()))?;
+        edge.metrics.upstream_all_bad.inc();
+        Some(least)
+    }
 }

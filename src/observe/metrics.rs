@@ -89,6 +89,12 @@ scalars! {
         upstream_reused: Counter,
         /// Kept connections found closed by the endpoint when they were wanted.
         upstream_stale: Counter,
+        /// Endpoints left alone for a while after a failure.
+        upstream_backoffs: Counter,
+        /// Connections begun to see whether an endpoint that was left alone is back.
+        upstream_probes: Counter,
+        /// Requests sent to an endpoint that should be left alone, since no other was better.
+        upstream_all_bad: Counter,
         /// Requests tried a second time.
         second_attempts: Counter,
         /// Connections to endpoints kept for reuse.

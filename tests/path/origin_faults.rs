@@ -307,13 +307,8 @@ fn an_answer_head_beyond_the_bounds() {
 
 #[test]
 fn an_endpoint_that_does_not_take_connections() {
-    // A listener whose queue is full: the kernel drops what knocks.
-    let deaf = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-    let address = ports::free_address();
-    deaf.bind(&address.into()).unwrap();
-    deaf.listen(0).unwrap();
-    let _first = std::net::TcpStream::connect(address).unwrap();
-    let router = Setup::to(&[address]).set("timeouts.connect", "300ms").start();
+    let hole = BlackHole::new();
+    let router = Setup::to(&[hole.address]).set("timeouts.connect", "300ms").start();
     let began = Instant::now();
     let got = router.connect().ask(GET);
     assert_eq!(got.status, 504);

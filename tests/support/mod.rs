@@ -14,7 +14,7 @@ pub mod wire;
 
 pub use curl::Curl;
 pub use nginx::Nginx;
-pub use origin::{Origin, Visit};
+pub use origin::{BlackHole, Origin, Visit};
 pub use router::Router;
 pub use setup::Setup;
 pub use wait::{pause, wait_for, wait_until};

@@ -34,7 +34,15 @@ pub struct Visit {
 impl Origin {
     /// Runs `serve` for each connection, on a thread of its own; the connection closes when it returns.
     pub fn start(serve: impl Fn(Visit) + Send + Sync + 'static) -> Origin {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        Origin::serving(TcpListener::bind("127.0.0.1:0").expect("a free port"), serve)
+    }
+
+    /// Answers every request at `address`, which must be free, with 200 and `body`.
+    pub fn at(address: SocketAddr, body: &'static str) -> Origin {
+        Origin::serving(TcpListener::bind(address).expect("a free port"), answers(move |_, _| ok(body)))
+    }
+
+    fn serving(listener: TcpListener, serve: impl Fn(Visit) + Send + Sync + 'static) -> Origin {
         let address = listener.local_addr().expect("an address");
         let told = Arc::new(Told::default());
         let (seen, serve) = (Arc::clone(&told), Arc::new(serve));
@@ -55,13 +63,7 @@ impl Origin {
 
     /// Answers every request on every connection with what `answer` makes of its head and body.
     pub fn answering(answer: impl Fn(&Head, &[u8]) -> Vec<u8> + Send + Sync + 'static) -> Origin {
-        Origin::start(move |mut visit| {
-            while let Ok((head, body)) = visit.request() {
-                if visit.wire.send(answer(&head, &body)).is_err() {
-                    return;
-                }
-            }
-        })
+        Origin::start(answers(answer))
     }
 
     /// Answers every request with 200 and `body`.
@@ -133,6 +135,36 @@ impl Visit {
 impl Drop for Visit {
     fn drop(&mut self) {
         self.told.open.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn answers(answer: impl Fn(&Head, &[u8]) -> Vec<u8>) -> impl Fn(Visit) {
+    move |mut visit| {
+        while let Ok((head, body)) = visit.request() {
+            if visit.wire.send(answer(&head, &body)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A listener whose queue is full: the kernel drops what knocks.
+pub struct BlackHole {
+    pub address: SocketAddr,
+    _listener: socket2::Socket,
+    _first: TcpStream,
+}
+
+impl BlackHole {
+    /// # Panics
+    /// No port is free.
+    pub fn new() -> BlackHole {
+        let listener =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+        let address = super::ports::free_address();
+        listener.bind(&address.into()).expect("a free port");
+        listener.listen(0).expect("a bound socket");
+        BlackHole { address, _listener: listener, _first: TcpStream::connect(address).expect("room for one") }
     }
 }
 

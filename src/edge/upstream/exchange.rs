@@ -97,6 +97,9 @@ impl Exchange<'_> {
             }
             Err(failure) => {
                 let end = end_of(failure.reason, self.record, origin.reused);
+                if end == (End::Closed { reused: false }) {
+                    connect::failed(&self.edge.core, &self.edge.metrics, &origin.lease);
+                }
                 drop(origin);
                 self.again(trial, end, failure)
             }
@@ -163,6 +166,7 @@ impl Exchange<'_> {
             .beside(read_head(edge, &mut origin.reader, (up, down), scratch, (identity, record)))
             .await
             .inspect(|_| record.origin_wait.set(edge.core.now() - asked))?;
+        origin.lease.answered();
         if let status @ (502 | 503) = scratch.response.status()
             && let Some(next) = trial.again(edge, scratch, record, End::Answered(status))
         {

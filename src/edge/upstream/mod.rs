@@ -1,12 +1,15 @@
 //! The origin's side of a request: an endpoint, a connection to it, and the exchange over it.
 
 mod connect;
+mod endpoint;
 mod exchange;
 mod kept;
 mod pool;
 mod trial;
 mod upload;
 
+pub(super) use connect::probe;
+pub(super) use endpoint::Lease;
 pub(super) use exchange::{Exchange, run};
 pub(super) use kept::Kept;
-pub(super) use pool::{Lease, Pool};
+pub(super) use pool::Pool;

@@ -1,0 +1,132 @@
+//! One endpoint as one core knows it: requests in flight, connections under way and kept, and how it stands.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use crate::limits;
+use crate::pick::{Backoff, Outlook, Standing};
+use crate::runtime::Stream;
+
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_millis(limits::BACKOFF_FIRST_MS),
+    most: Duration::from_millis(limits::BACKOFF_MOST_MS),
+};
+
+/// A connect that takes longer makes its endpoint suspect: others are preferred until it has come about.
+const SUSPECT: Duration = Duration::from_millis(limits::CONNECT_SUSPECT_MS);
+
+pub(super) struct Endpoint {
+    pub(super) in_flight: Cell<u32>,
+    /// From here its times count.
+    born: Instant,
+    standing: Cell<Standing>,
+    /// Connects under way, and since when none of them has come about.
+    connecting: Cell<(u32, Duration)>,
+    /// Most recently used last: the warmest is taken first, the rest may age out.
+    pub(super) idle: RefCell<Vec<Kept>>,
+}
+
+/// A connection that waits for its next request.
+pub(super) struct Kept {
+    pub(super) stream: Stream,
+    /// It has carried a request before.
+    pub(super) carried: bool,
+    pub(super) since: Instant,
+    pub(super) timeout: Duration,
+}
+
+impl Endpoint {
+    pub(super) fn new(now: Instant) -> Endpoint {
+        Endpoint {
+            in_flight: Cell::new(0),
+            standing: Cell::default(),
+            born: now,
+            connecting: Cell::new((0, Duration::ZERO)),
+            idle: RefCell::default(),
+        }
+    }
+
+    pub(super) fn outlook(&self, now: Instant) -> Outlook {
+        let age = self.age(now);
+        match self.standing.get().outlook(age, self.in_flight.get()) {
+            Outlook::Good if self.is_suspect(age) => Outlook::Bad,
+            outlook => outlook,
+        }
+    }
+
+    fn is_suspect(&self, age: Duration) -> bool {
+        let (connecting, since) = self.connecting.get();
+        connecting > 0 && age.saturating_sub(since) >= SUSPECT
+    }
+
+    fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.born)
+    }
+
+    pub(super) fn badness(&self, now: Instant) -> Duration {
+        self.standing.get().badness(self.age(now))
+    }
+
+    /// Whether something of it is worth remembering while nobody uses it.
+    pub(super) fn is_remembered(&self, now: Instant) -> bool {
+        match self.standing.get() {
+            Standing::Good => false,
+            Standing::Away { until, .. } => self.age(now) < until + BACKOFF.most,
+            Standing::Probed { .. } | Standing::Trial { .. } => true,
+        }
+    }
+}
+
+/// A request in flight at an endpoint.
+pub(in crate::edge) struct Lease(pub(super) Rc<Endpoint>);
+
+impl Lease {
+    /// The endpoint has answered.
+    pub(in crate::edge) fn answered(&self) {
+        self.0.standing.set(self.0.standing.get().answered());
+    }
+
+    /// The endpoint has failed; true if it is left alone from now on and was not before.
+    pub(in crate::edge) fn failed(&self, now: Instant) -> bool {
+        let before = self.0.standing.get();
+        self.0.standing.set(before.failed(self.0.age(now), BACKOFF, fastrand::f64()));
+        self.0.standing.get() != before
+    }
+
+    /// The endpoint is being probed.
+    pub(super) fn probed(&self) {
+        self.0.standing.set(self.0.standing.get().probed());
+    }
+
+    /// A connect begins; its endpoint becomes suspect if it takes long.
+    pub(super) fn connecting(&self, now: Instant) -> Connecting<'_> {
+        let (count, since) = self.0.connecting.get();
+        self.0.connecting.set((count + 1, if count == 0 { self.0.age(now) } else { since }));
+        Connecting(&self.0)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.in_flight.set(self.0.in_flight.get() - 1);
+    }
+}
+
+/// A connect under way.
+pub(super) struct Connecting<'a>(&'a Endpoint);
+
+impl Connecting<'_> {
+    /// It has come about.
+    pub(super) fn connected(&self, now: Instant) {
+        self.0.connecting.set((self.0.connecting.get().0, self.0.age(now)));
+        self.0.standing.set(self.0.standing.get().connected());
+    }
+}
+
+impl Drop for Connecting<'_> {
+    fn drop(&mut self) {
+        let (count, since) = self.0.connecting.get();
+        self.0.connecting.set((count - 1, since));
+    }
+}
