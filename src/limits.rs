@@ -91,6 +91,8 @@ const _: () = assert!(PINNED_OCTETS_PER_CORE <= 1 << 20, "must fit an unprivileg
 pub const HEAD_OCTETS_MAX: usize = 32 * 1024;
 /// Octets of a request-target; beyond it 414.
 pub const TARGET_OCTETS_MAX: usize = 8 * 1024;
+/// Times that a path may be encoded over; beyond it 400.
+pub const PATH_LAYERS_MAX: usize = 4;
 /// Octets of a request's content; beyond it 413. Bodies stream, so this costs nothing here; it is for origins.
 pub const BODY_OCTETS_MAX: u64 = 1 << 40;
 /// Octets of a method; longer ones are nobody's: 501.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::checked::{
-    AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, RequestLimits,
+    AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, Paths, RequestLimits,
     ServiceSettings, State, Timeouts,
 };
 use super::reader::{Field, Section};
@@ -25,7 +25,8 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     let timeouts = timeouts(&mut top);
     let retry = retry::retry(&mut top, RetryOn::default());
     let limits = limits(&mut top);
-    let inherited = ServiceSettings { timeouts: timeouts.origin, limits: limits.request, retry };
+    let paths = top.parse_or("paths", paths, Paths::Normalize);
+    let inherited = ServiceSettings { timeouts: timeouts.origin, limits: limits.request, retry, paths };
     let services = services::services(&mut top, &inherited, &listeners, state.snapshot.is_some());
     let access_log = access_log(&mut top);
     top.end();
@@ -41,6 +42,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
         timeouts,
         retry,
         limits,
+        paths,
         access_log,
         written: Written::of(root),
         warnings,
@@ -156,6 +158,11 @@ fn limits(top: &mut Section<'_>) -> Limits {
     };
     section.end();
     limits
+}
+
+pub(super) fn paths(text: &str) -> Result<Paths, String> {
+    let words = [("normalize", Paths::Normalize), ("strict", Paths::Strict), ("raw", Paths::Raw)];
+    word(text, &words, "normalize, strict or raw")
 }
 
 fn access_log(top: &mut Section<'_>) -> AccessLog {

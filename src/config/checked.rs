@@ -22,6 +22,8 @@ pub struct Config {
     /// What a service may override.
     pub retry: RetryOn,
     pub limits: Limits,
+    /// What a service may override.
+    pub paths: Paths,
     pub access_log: AccessLog,
     /// The file's values as they stand in it, for telling what changes.
     pub written: Written,
@@ -32,7 +34,12 @@ pub struct Config {
 impl Config {
     /// What holds for services that have nothing of their own.
     pub fn of_services(&self) -> ServiceSettings {
-        ServiceSettings { timeouts: self.timeouts.origin, limits: self.limits.request, retry: self.retry }
+        ServiceSettings {
+            timeouts: self.timeouts.origin,
+            limits: self.limits.request,
+            retry: self.retry,
+            paths: self.paths,
+        }
     }
 }
 
@@ -120,6 +127,19 @@ pub struct ServiceSettings {
     pub limits: RequestLimits,
     /// What is tried a second time.
     pub retry: RetryOn,
+    pub paths: Paths,
+}
+
+/// What becomes of paths that can be read in more than one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paths {
+    /// Dot segments are resolved, also towards the origin; what is still ambiguous is refused: 400.
+    #[default]
+    Normalize,
+    /// Whatever is not in its normal form is refused: 400.
+    Strict,
+    /// They go on as they come.
+    Raw,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 pub use checked::{
-    AccessLog, Admin, Config, Cores, Feed, Idle, Limits, Listener, LogPath, Node, OriginTimeouts, Protocol,
-    RequestLimits, Service, ServiceSettings, State, Timeouts,
+    AccessLog, Admin, Config, Cores, Feed, Idle, Limits, Listener, LogPath, Node, OriginTimeouts, Paths,
+    Protocol, RequestLimits, Service, ServiceSettings, State, Timeouts,
 };
 pub use cidr::Cidr;
 pub use name::{HostName, Label, Region, ServiceId};

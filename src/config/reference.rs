@@ -125,6 +125,7 @@ fn services() -> Vec<Row> {
             "overrides of the timeouts marked *per service*",
         ),
         row("services[].limits", "(the router's)", "fields", "overrides of the limits marked *per service*"),
+        row("services[].paths", "(the router's)", "as above", "an override of `paths`"),
     ]
 }
 
@@ -194,6 +195,12 @@ fn limits() -> Vec<Row> {
             &setting::UPSTREAM_IDLE_CONNECTIONS,
             "unused connections kept per core and endpoint; \
              beyond: closed after use",
+        ),
+        row(
+            "paths",
+            "normalize",
+            "`normalize`, `strict`, `raw`",
+            "what becomes of [ambiguous paths](#paths)",
         ),
     ]
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
-use super::check::origin_timeouts;
+use super::check::{origin_timeouts, paths};
 use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSettings};
 use super::listeners::receives;
 use super::reader::{Field, Section};
@@ -53,6 +53,7 @@ fn service(
         timeouts: timeouts(&mut section, &inherited.timeouts),
         limits: limits(&mut section, &inherited.limits),
         retry: retry::retry(&mut section, inherited.retry),
+        paths: section.parse_or("paths", paths, inherited.paths),
     };
     section.end();
     Some(Service { id: id?, hostnames: hostnames?, endpoints: endpoints?, settings })

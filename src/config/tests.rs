@@ -77,9 +77,11 @@ services:
     timeouts: { response_head: 2s, connect: 250ms }
     retry: { on: [] }
     limits: { request_body_bytes: 2000000, target_bytes: 500 }
+    paths: raw
 timeouts: { request_head: 5s, idle: 1m, drain: 0s,
   connect: 1s, response_head: 10s, body_progress: 20s, upstream_idle: 5s }
 retry: { on: [timeout, http_502] }
+paths: strict
 limits:
   request_head_bytes: 8192
   response_head_bytes: 4096
@@ -119,6 +121,7 @@ access_log: { path: /var/log/ringway/access.jsonl, success_sample: 1, slow: 300m
         upstream_idle_connections: 0,
     };
     assert_eq!(config.limits, limits);
+    assert_eq!((config.paths, service.settings.paths), (Paths::Strict, Paths::Raw));
     let path = LogPath::File("/var/log/ringway/access.jsonl".into());
     assert_eq!(config.access_log, AccessLog { path, success_sample: 1.0, slow: Duration::from_millis(300) });
     assert_eq!(config.warnings, [""; 0]);

@@ -3,6 +3,7 @@
 use super::relay::Broken;
 use crate::observe::Reason;
 use crate::proto::http1::HeadError;
+use crate::proto::path::PathError;
 use crate::proto::problem::ProblemKind;
 use crate::runtime::Fault;
 
@@ -10,13 +11,22 @@ use crate::runtime::Fault;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failure {
     pub(super) reason: Reason,
-    /// What was wrong with the request's head, for the client to mend.
-    pub(super) head: Option<HeadError>,
+    /// What was wrong with the request, for the client to mend.
+    pub(super) detail: Option<Detail>,
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+pub(super) enum Detail {
+    /// What follows the head cannot be framed either.
+    #[error(transparent)]
+    Head(HeadError),
+    #[error(transparent)]
+    Path(PathError),
 }
 
 impl From<Reason> for Failure {
     fn from(reason: Reason) -> Failure {
-        Failure { reason, head: None }
+        Failure { reason, detail: None }
     }
 }
 
@@ -44,7 +54,12 @@ impl Failure {
             | HeadError::NameLookalike
             | HeadError::Connection => Reason::MalformedRequest,
         };
-        Failure { reason, head: Some(error) }
+        Failure { reason, detail: Some(Detail::Head(error)) }
+    }
+
+    /// A path that its service does not take.
+    pub(super) fn of_path(error: PathError) -> Failure {
+        Failure { reason: Reason::AmbiguousPath, detail: Some(Detail::Path(error)) }
     }
 
     /// A request body that broke off between client and origin.
@@ -90,7 +105,9 @@ impl Failure {
     pub(super) fn problem(&self) -> Option<ProblemKind> {
         Some(match self.reason {
             Reason::ClientGone => return None,
-            Reason::MalformedRequest | Reason::BodyMalformed => ProblemKind::MalformedRequest,
+            Reason::MalformedRequest | Reason::AmbiguousPath | Reason::BodyMalformed => {
+                ProblemKind::MalformedRequest
+            }
             Reason::HeadTooLarge => ProblemKind::HeadTooLarge,
             Reason::TargetTooLong => ProblemKind::TargetTooLong,
             Reason::ContentTooLarge => ProblemKind::ContentTooLarge,

@@ -38,7 +38,7 @@ pub use self::core::{Edge, EdgeParts};
 use accept::{InFlight, Open, Warm};
 use client::{Client, Next};
 use door::Door;
-use failure::Failure;
+use failure::{Detail, Failure};
 use log::Record;
 use request::{Identity, Scratch};
 pub use role::{RunError, run};
@@ -153,7 +153,7 @@ async fn answer(
     identity: &Identity,
     record: &Record,
 ) -> Result<bool, Failure> {
-    if scratch.head.path(&scratch.octets) == HEALTH_PATH {
+    if scratch.path.matched(scratch.head.path(&scratch.octets)) == HEALTH_PATH {
         return reply::health(edge, client, scratch, identity, record);
     }
     upstream::run(upstream::Exchange { edge, client, scratch, identity, record }).await
@@ -171,8 +171,9 @@ fn fail(
     if record.is_answered() {
         return false;
     }
-    let framed = failure.head.is_none() && !scratch.octets.is_empty() && !scratch.has_body();
-    let goes_on = framed
+    let head_is_sound = !matches!(failure.detail, Some(Detail::Head(_))) && !scratch.octets.is_empty();
+    let goes_on = head_is_sound
+        && !scratch.has_body()
         && scratch.head.keep_alive()
         && !client.door.is_closed()
         && failure.reason != Reason::ClientGone;

@@ -113,7 +113,7 @@ pub(super) fn problem(
     goes_on: bool,
 ) {
     let Some(kind) = failure.problem() else { return };
-    let detail = failure.head.map(|error| error.to_string()).unwrap_or_default();
+    let detail = failure.detail.map(|error| error.to_string()).unwrap_or_default();
     // Of a head that did not arrive whole, nothing is known.
     let head = (!scratch.octets.is_empty()).then_some(&scratch.head);
     let instance = head.map_or(b"".as_slice(), |head| head.path(&scratch.octets));

@@ -6,6 +6,7 @@ use super::core::Edge;
 use super::failure::Failure;
 use crate::observe::Reason;
 use crate::proto::http1::{Framing, Known, Parsed, RequestHead, ResponseHead};
+use crate::proto::path::NormalPath;
 use crate::proto::trace::{RequestId, TraceContext};
 use crate::runtime::Fault;
 
@@ -15,6 +16,8 @@ pub(super) struct Scratch {
     pub(super) head: RequestHead,
     /// What `head` was parsed from. Copied, so that a long request holds no receive buffer.
     pub(super) octets: Vec<u8>,
+    /// Its path as rules see it.
+    pub(super) path: NormalPath,
     pub(super) response: ResponseHead,
     /// Id of the service that the host name belongs to.
     pub(super) service: String,
@@ -74,6 +77,7 @@ pub(super) async fn read(
     scratch.octets.clear();
     scratch.octets.extend_from_slice(octets);
     client.reader.consume(length);
+    scratch.path.read(scratch.head.path(&scratch.octets));
     Ok(Some(Identity::of(edge, scratch)))
 }
 

@@ -31,7 +31,6 @@ impl From<&Config> for Settings {
 }
 
 impl Settings {
-    /// A service's timeouts and limits: its own, or the router's.
     pub(super) fn of_service(&self, service: &str) -> ServiceSettings {
         let own = match self.overrides.is_empty() {
             true => None,

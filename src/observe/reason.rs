@@ -62,6 +62,8 @@ macro_rules! reasons {
 reasons! {
     /// The head is not HTTP/1.1, or is ambiguous.
     MalformedRequest = "malformed_request", Client;
+    /// The path can be read in more than one way, or its service takes paths in normal form alone.
+    AmbiguousPath = "ambiguous_path", Client;
     /// The head is longer than a head may be, or has too many field lines.
     HeadTooLarge = "head_too_large", Client;
     /// The request-target is longer than a target may be.

@@ -3,5 +3,6 @@
 
 pub mod date;
 pub mod http1;
+pub mod path;
 pub mod problem;
 pub mod trace;

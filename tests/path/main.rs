@@ -22,6 +22,7 @@ mod machine;
 mod many;
 mod origin_faults;
 mod panics;
+mod paths;
 mod process;
 mod reload;
 mod rewriting;

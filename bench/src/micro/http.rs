@@ -67,6 +67,7 @@ fn write_request() -> Case {
             client_address: b"127.0.0.1",
             scheme: Scheme::Http,
             peer_is_trusted: false,
+            path: None,
             upgrade: false,
         };
         (0..count).fold(0, |sum, _| {

@@ -10,7 +10,7 @@ use super::Kept;
 use super::connect::{self, Origin};
 use super::trial::{Trial, end_of};
 use super::upload::{RequestBody, Upload, UploadState};
-use crate::config::{Limits, RequestLimits, ServiceSettings};
+use crate::config::{Limits, Paths, RequestLimits, ServiceSettings};
 use crate::edge::admit;
 use crate::edge::client::Client;
 use crate::edge::core::Edge;
@@ -59,7 +59,7 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
     let (edge, record, kept) = (*edge, *record, Kept::new());
     let mut address = route::find(edge, scratch.head.host(), Wanted::Any, &mut scratch.service)?;
     let settings = edge.settings().of_service(&scratch.service);
-    admit::request(scratch, &settings.limits)?;
+    admit::request(scratch, &settings)?;
     loop {
         record.attempt(address);
         match exchange.attempt(Trial { address, kept: &kept, settings: &settings }).await? {
@@ -83,7 +83,7 @@ impl Exchange<'_> {
             Ok(origin) => origin,
             Err(failure) => return self.again(trial, End::NotConnected, failure),
         };
-        self.send_head(&origin);
+        self.send_head(&origin, trial.settings.paths);
         match self.converse(&mut origin, trial).await {
             Ok(Conversed::Done(done)) => {
                 if done.origin_goes_on {
@@ -125,7 +125,7 @@ impl Exchange<'_> {
         }
     }
 
-    fn send_head(&self, origin: &Origin) {
+    fn send_head(&self, origin: &Origin, paths: Paths) {
         let edits = RequestEdits {
             request_id: &self.identity.request_id,
             trace: &self.identity.trace,
@@ -133,6 +133,7 @@ impl Exchange<'_> {
             client_address: self.client.address_text(),
             scheme: Scheme::Http,
             peer_is_trusted: self.client.is_trusted(),
+            path: self.scratch.path.resolved().filter(|_| paths != Paths::Raw),
             upgrade: false,
         };
         let mut out = self.edge.core.head_buffer();

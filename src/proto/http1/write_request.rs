@@ -26,6 +26,8 @@ pub struct RequestEdits<'a> {
     /// The peer is one of `trusted_proxies`: its X-Forwarded-* and Forwarded go on, with its address
     /// appended.
     pub peer_is_trusted: bool,
+    /// Goes on instead of the path that the client sent.
+    pub path: Option<&'a [u8]>,
     /// Pass on the client's wish for another protocol, where it has one.
     pub upgrade: bool,
 }
@@ -42,7 +44,7 @@ const ADDED_OCTETS: usize = 512;
 pub fn write_request_head(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], edits: &RequestEdits<'_>) {
     out.reserve(head.whole().end() - head.whole().start() + ADDED_OCTETS);
     let upgrade = edits.upgrade && head.asks_upgrade();
-    let mut run = first_lines(out, head, octets);
+    let mut run = first_lines(out, head, octets, edits.path);
     let fields = head.fields().as_slice();
     let end = head.whole().end() - 2;
     for (at, field) in fields.iter().enumerate() {
@@ -60,13 +62,13 @@ pub fn write_request_head(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], 
 
 /// Writes what must stand before the fields, unless it can be copied along with them; tells where the copy
 /// begins.
-fn first_lines(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8]) -> usize {
-    if head.version() == Version::Http11 && !head.has_absolute_target() {
+fn first_lines(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], path: Option<&[u8]>) -> usize {
+    if head.version() == Version::Http11 && !head.has_absolute_target() && path.is_none() {
         return head.whole().start();
     }
     out.extend_from_slice(head.method_text(octets));
     out.push(b' ');
-    out.extend_from_slice(head.path(octets));
+    out.extend_from_slice(path.unwrap_or_else(|| head.path(octets)));
     if let Some(query) = head.query(octets) {
         out.push(b'?');
         out.extend_from_slice(query);

@@ -48,6 +48,7 @@ fn rewritten(head: &RequestHead, octets: &[u8], peer_is_trusted: bool) {
         client_address: b"192.0.2.1",
         scheme: Scheme::Http,
         peer_is_trusted,
+        path: None,
         upgrade: true,
     };
     let mut out = Vec::new();

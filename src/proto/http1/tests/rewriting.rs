@@ -38,6 +38,7 @@ fn rewrite_request(octets: &[u8], peer_is_trusted: bool, upgrade: bool) -> (Vec<
         client_address: b"192.0.2.1",
         scheme: Scheme::Https,
         peer_is_trusted,
+        path: None,
         upgrade,
     };
     let mut out = Vec::new();

@@ -214,6 +214,7 @@ fn drive(octets: &[u8]) {
                 client_address,
                 scheme,
                 peer_is_trusted,
+                path: None,
                 upgrade: true,
             };
             write_request_head(&mut out, &head, octets, &edits);
