@@ -181,6 +181,8 @@ pub const LOG_RETRY_MS: u64 = 1_000;
 pub const ADMIN_CONNECTIONS_MAX: usize = 64;
 /// A connection carries one request and is cut after this, in milliseconds.
 pub const ADMIN_CONNECTION_MS: u64 = 10_000;
+/// Octets of a request's body.
+pub const ADMIN_BODY_OCTETS: usize = 1_024;
 /// How long an answer waits for a reload's outcome, in milliseconds: the connection must live to carry it.
 pub const ADMIN_RELOAD_MS: u64 = 8_000;
 /// Who may wait for the next reload; more are told to look at the process log.

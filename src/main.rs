@@ -34,6 +34,7 @@ fn run(path: &Path) -> Exit {
             return Exit::WrongInput;
         }
     };
+    process_log::set_level(config.process_log);
     for warning in &config.warnings {
         event(Level::Warn, warning, &[]);
     }

@@ -10,6 +10,8 @@ use super::reader::{Field, Section};
 use super::report::{Report, Shown};
 use super::{Label, Region, Written, listeners, name, retry, services, setting, suggest, tree};
 use crate::limits::CORES_MAX;
+use crate::observe::access::{self, Fields};
+use crate::observe::process_log::Level;
 use crate::policy::RetryOn;
 
 /// `None` when the file is no mapping at all. A `Config` is only right if `report` stayed empty.
@@ -29,6 +31,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     let inherited = ServiceSettings { timeouts: timeouts.origin, limits: limits.request, retry, paths };
     let services = services::services(&mut top, &inherited, &listeners, state.snapshot.is_some());
     let access_log = access_log(&mut top);
+    let process_log = process_log(&mut top);
     top.end();
     let warnings = Vec::new();
     Some(Config {
@@ -44,6 +47,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
         limits,
         paths,
         access_log,
+        process_log,
         written: Written::of(root),
         warnings,
     })
@@ -170,13 +174,38 @@ fn access_log(top: &mut Section<'_>) -> AccessLog {
         path: LogPath::Stdout,
         success_sample: setting::SUCCESS_SAMPLE.default,
         slow: setting::SLOW.default,
+        fields: Fields::ALL,
     };
     let Some(mut section) = top.section("access_log") else { return log };
     log.path = section.parse_or("path", log_path, log.path);
     log.success_sample = section.setting(&setting::SUCCESS_SAMPLE);
     log.slow = section.setting(&setting::SLOW);
+    log.fields = section.field("fields").and_then(|f| fields(&f)).unwrap_or(log.fields);
     section.end();
     log
+}
+
+fn process_log(top: &mut Section<'_>) -> Level {
+    let Some(mut section) = top.section("process_log") else { return Level::Info };
+    let words = Level::ALL.map(|level| (level.as_str(), level));
+    let level =
+        section.parse_or("level", |text| word(text, &words, "debug, info, warn or error"), Level::Info);
+    section.end();
+    level
+}
+
+/// All fields, or a list of some.
+fn fields(field: &Field<'_>) -> Option<Fields> {
+    let words: Vec<(&str, access::Field)> = access::Field::ALL.iter().map(|f| (f.name(), *f)).collect();
+    let told = "docs/reference/metrics.md has the list";
+    if !field.is_list() {
+        return field.parse(|text| word(text, &[("all", Fields::ALL)], "all, or a list of names"));
+    }
+    if field.items()?.is_empty() {
+        field.mistake(&format!("is empty; list at least one name ({told}), or write all"));
+    }
+    let listed = field.parse_items(|text| word(text, &words, &format!("a name of a field; {told}")));
+    Some(listed.into_iter().fold(Fields::NONE, Fields::with))
 }
 
 fn log_path(text: &str) -> Result<LogPath, String> {

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Cidr, HostName, Label, Region, ServiceId, Written};
+use crate::observe::access::Fields;
+use crate::observe::process_log::Level;
 use crate::policy::RetryOn;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +27,8 @@ pub struct Config {
     /// What a service may override.
     pub paths: Paths,
     pub access_log: AccessLog,
+    /// What the process log has: this and above.
+    pub process_log: Level,
     /// The file's values as they stand in it, for telling what changes.
     pub written: Written,
     /// Remarks on what is legal but hardly meant, each a whole line: `FILE:LINE: warning: …`.
@@ -199,6 +203,8 @@ pub struct AccessLog {
     pub success_sample: f64,
     /// A request that took at least this long counts as slow.
     pub slow: Duration,
+    /// What a line says; at least one.
+    pub fields: Fields,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -220,6 +220,18 @@ fn log() -> Vec<Row> {
              slow requests always are",
         ),
         number("access_log", &setting::SLOW, "a request that took at least this long is slow"),
+        row(
+            "access_log.fields",
+            "all",
+            "`all`, or names as in `[url.path]`",
+            "what a line says; [all names](metrics.md#access-log)",
+        ),
+        row(
+            "process_log.level",
+            "info",
+            "`debug`, `info`, `warn`, `error`",
+            "what the process log on stderr has: this and above",
+        ),
     ]
 }
 
@@ -268,6 +280,7 @@ timeouts: { qqqqqqqqqqqq: 1 }
 retry: { qqqqqqqqqqqq: 1 }
 limits: { qqqqqqqqqqqq: 1 }
 access_log: { qqqqqqqqqqqq: 1 }
+process_log: { qqqqqqqqqqqq: 1 }
 ";
 
 /// Full paths of the fields that the reader asks for, sections themselves left out.

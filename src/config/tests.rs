@@ -6,6 +6,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::observe::access::{Field, Fields};
+use crate::observe::process_log::Level;
 use crate::policy::RetryOn;
 
 const QUICKSTART: &str = include_str!("../../docs/examples/quickstart.yaml");
@@ -56,10 +58,8 @@ fn the_quickstart_is_right() {
     assert_eq!(config.warnings, [""; 0]);
 }
 
-#[test]
-fn everything_may_be_set() {
-    let config = checked(
-        r#"
+/// Every field, none of which has its default.
+const EVERYTHING: &str = r#"
 node: { id: edge-7, region: oregon, pop: pdx1 }
 cores: [3, 1]
 idle: park
@@ -90,9 +90,14 @@ limits:
   request_body_bytes: 1000000
   connections_per_core: 20000
   upstream_idle_connections: 0
-access_log: { path: /var/log/ringway/access.jsonl, success_sample: 1, slow: 300ms }
-"#,
-    );
+access_log: { path: /var/log/ringway/access.jsonl, success_sample: 1, slow: 300ms,
+  fields: [url.path, "@timestamp"] }
+process_log: { level: debug }
+"#;
+
+#[test]
+fn everything_may_be_set() {
+    let config = checked(EVERYTHING);
     let s = Duration::from_secs;
     assert_eq!(config.cores, Cores::Pinned(vec![3, 1]));
     assert_eq!(config.idle, Idle::Park);
@@ -123,7 +128,10 @@ access_log: { path: /var/log/ringway/access.jsonl, success_sample: 1, slow: 300m
     assert_eq!(config.limits, limits);
     assert_eq!((config.paths, service.settings.paths), (Paths::Strict, Paths::Raw));
     let path = LogPath::File("/var/log/ringway/access.jsonl".into());
-    assert_eq!(config.access_log, AccessLog { path, success_sample: 1.0, slow: Duration::from_millis(300) });
+    let fields = Fields::NONE.with(Field::Timestamp).with(Field::Path);
+    let log = AccessLog { path, success_sample: 1.0, slow: Duration::from_millis(300), fields };
+    assert_eq!(config.access_log, log);
+    assert_eq!(config.process_log, Level::Debug);
     assert_eq!(config.warnings, [""; 0]);
 }
 

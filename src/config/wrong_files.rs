@@ -7,7 +7,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     (
         "tls: {}",
         "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, timeouts, \
-         retry, limits, paths, services, access_log",
+         retry, limits, paths, services, access_log, process_log",
     ),
     ("node: { regoin: a }", "2: node: unknown field \"regoin\"; did you mean region?"),
     ("node: { Region: a }", "2: node: unknown field \"Region\"; did you mean region?"),
@@ -114,6 +114,26 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     (
         "access_log: { success_sample: 1.01 }",
         "2: access_log.success_sample: \"1.01\" is out of range; give 0 to 1",
+    ),
+    (
+        "access_log: { fields: [] }",
+        "2: access_log.fields: is empty; list at least one name (docs/reference/metrics.md has the list), or write all",
+    ),
+    (
+        "access_log: { fields: [url.path, url.pth] }",
+        "2: access_log.fields[1]: unknown value \"url.pth\"; did you mean url.path?",
+    ),
+    (
+        "access_log: { fields: [user.name] }",
+        "2: access_log.fields[0]: unknown value \"user.name\"; use a name of a field; docs/reference/metrics.md has the list",
+    ),
+    (
+        "access_log: { fields: url.path }",
+        "2: access_log.fields: unknown value \"url.path\"; use all, or a list of names",
+    ),
+    (
+        "process_log: { level: trace }",
+        "2: process_log.level: unknown value \"trace\"; use debug, info, warn or error",
     ),
     // Services.
     ("services: svc_a", "2: services: expected a list, as in [a, b], found a single value"),

@@ -107,7 +107,7 @@ pub(super) fn finish(
     // A refused head names nothing that could be trusted.
     let named = !scratch.octets.is_empty();
     let text = |octets: &'static [u8]| octets;
-    edge.log.borrow_mut().write(&AccessRecord {
+    let line = AccessRecord {
         time_unix_ms: edge.unix_ms().saturating_sub(crate::runtime::millis(duration)),
         request_id: &identity.request_id,
         trace_id: trace.trace_id(),
@@ -126,5 +126,6 @@ pub(super) fn finish(
         origin,
         reason,
         core: edge.core.number(),
-    });
+    };
+    edge.log.borrow_mut().write(&line, policy.fields);
 }

@@ -16,7 +16,7 @@ use crate::config::{Config, Idle};
 use crate::limits;
 use crate::observe::access::{self, LogWriter};
 use crate::observe::admin::{Reloaded, Tell};
-use crate::observe::process_log::{Level, event};
+use crate::observe::process_log::{Level, event, set_level};
 use crate::observe::{ConfigStats, CoreMetrics, Readiness, TableFigures};
 use crate::proto::trace::IdSource;
 use crate::runtime::{CoreOptions, CoreThread, IdlePolicy, Sender, millis, number, start};
@@ -166,6 +166,8 @@ impl Router {
     }
 
     fn reload_now(&mut self) {
+        let path = self.running.path.display().to_string();
+        event(Level::Debug, "the configuration is being read", &[("file.path", path.into())]);
         let tells = std::mem::take(&mut self.waiting);
         match self.running.prepare(self.cores.len()) {
             Ok(prepared) => {
@@ -195,6 +197,7 @@ impl Router {
         self.shown.show(figures);
         self.shown.stats.applied(!differences.restart.is_empty());
         config.warnings.iter().for_each(|warning| event(Level::Warn, warning, &[]));
+        set_level(config.process_log);
         self.running.config = config;
         Reloaded {
             applied: true,

@@ -8,18 +8,25 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How much an event matters, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    Debug,
     Info,
     Warn,
     Error,
 }
 
 impl Level {
-    fn as_str(self) -> &'static str {
+    pub const ALL: [Level; 4] = [Level::Debug, Level::Info, Level::Warn, Level::Error];
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
+            Level::Debug => "debug",
             Level::Info => "info",
             Level::Warn => "warn",
             Level::Error => "error",
@@ -27,9 +34,27 @@ impl Level {
     }
 }
 
+/// The least that is written, as a [`Level`]'s number.
+static LEAST: AtomicU8 = AtomicU8::new(Level::Info as u8);
+
+/// From now on events of `level` and above are written.
+pub fn set_level(level: Level) {
+    LEAST.store(level as u8, Ordering::Relaxed);
+}
+
+/// What is written now: this and above.
+#[must_use]
+pub fn level() -> Level {
+    let least = LEAST.load(Ordering::Relaxed);
+    Level::ALL.into_iter().find(|level| *level as u8 == least).unwrap_or(Level::Info)
+}
+
 /// Writes one event. Field names are those of the Elastic Common Schema where it has one, `ringway.…` otherwise.
-/// If stderr takes nothing there is nobody to tell, and the event is lost.
+/// Below the level that was [set](set_level) none is. If stderr takes nothing there is nobody to tell, and the event is lost.
 pub fn event(level: Level, message: &str, fields: &[(&str, Value)]) {
+    if level < self::level() {
+        return;
+    }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
     // In one piece, so that lines of two threads do not mix.

@@ -1,6 +1,7 @@
 //! docs/reference/metrics.md, held against what is really exported.
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
+use super::access::Field;
 use super::reason::Reason;
 use super::registry::tests::{exposition, families};
 use std::fmt::Write;
@@ -15,6 +16,14 @@ fn metrics_table() -> String {
         let (name, kind, labels, help) =
             (family.exported_name(), &family.kind, labels.join(", "), &family.help);
         writeln!(table, "| `{name}` | {kind} | {labels} | {help} |").unwrap();
+    }
+    table
+}
+
+fn fields_table() -> String {
+    let mut table = "| Field | Value |\n|---|---|\n".to_owned();
+    for field in Field::ALL {
+        writeln!(table, "| `{}` | {} |", field.name(), field.meaning()).unwrap();
     }
     table
 }
@@ -42,7 +51,8 @@ fn with_table(page: &str, name: &str, table: &str) -> String {
 fn the_page_shows_what_is_exported() {
     let path = format!("{}/{PAGE}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).unwrap();
-    let made = with_table(&with_table(&page, "metrics", &metrics_table()), "reasons", &reasons_table());
+    let tables = [("metrics", metrics_table()), ("reasons", reasons_table()), ("fields", fields_table())];
+    let made = tables.iter().fold(page, |page, (name, table)| with_table(&page, name, table));
     if std::env::var_os("RINGWAY_WRITE_DOCS").is_some() {
         std::fs::write(&path, &made).unwrap();
     }

@@ -171,3 +171,107 @@ fn a_reader_of_the_log_that_stalls_or_leaves() {
         drop(reader);
     }
 }
+
+/// As logrotate does it, under load: every request is in one of the files, in a whole line.
+#[test]
+fn rotation_loses_no_line_and_tears_none() {
+    const CLIENTS: usize = 4;
+    const EACH: usize = 2_000;
+    const ROTATIONS: usize = 10;
+    let origin = Origin::saying("fine");
+    let router = Setup::to(&[origin.address]).start();
+    let log = router.folder().join("access.log");
+    let old = |n: usize| router.folder().join(format!("access.log.{n}"));
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let mut wire = router.connect();
+                scope.spawn(move || {
+                    for n in 0..EACH {
+                        let path = format!("/{client}/{n}");
+                        let got = wire.ask(format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+                        assert_eq!(got.status, 200);
+                    }
+                })
+            })
+            .collect();
+        for n in 0..ROTATIONS {
+            std::fs::rename(&log, old(n)).unwrap();
+            router.part.signal("USR1");
+            wait_until("a new file is begun", || log.exists());
+        }
+        clients.into_iter().for_each(|client| client.join().unwrap());
+    });
+    let files = || (0..ROTATIONS).map(old).chain([log.clone()]);
+    let lines = || -> Vec<String> {
+        files()
+            .flat_map(|file| {
+                std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    wait_until("all lines are there", || lines().len() >= CLIENTS * EACH);
+    let path =
+        |line: &String| serde_json::from_str::<Value>(line).unwrap()["url.path"].as_str().unwrap().to_owned();
+    let mut paths: Vec<String> = lines().iter().map(path).collect();
+    paths.sort_unstable();
+    let mut asked: Vec<String> =
+        (0..CLIENTS).flat_map(|c| (0..EACH).map(move |n| format!("/{c}/{n}"))).collect();
+    asked.sort_unstable();
+    assert!(paths == asked, "{} lines of {} requests", paths.len(), asked.len());
+    assert_eq!(router.metric("ringway_log_dropped_total"), 0);
+}
+
+#[test]
+fn a_log_that_cannot_be_begun_anew_is_written_on_and_said() {
+    let origin = Origin::saying("fine");
+    let folder = tempfile::tempdir().unwrap();
+    let (log, old) = (folder.path().join("a.log"), folder.path().join("a.log.1"));
+    let router = Setup::to(&[origin.address]).set("access_log.path", log.display().to_string()).start();
+    std::fs::rename(&log, &old).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    router.part.signal("USR1");
+    wait_until("it is said", || {
+        router.part.said().contains("cannot be begun anew; the old file is written on")
+    });
+    assert_eq!(router.connect().ask(GET).status, 200);
+    wait_until("the old file is written on", || std::fs::read_to_string(&old).unwrap().lines().count() == 1);
+    // A reload that names such a file is refused, one that names another goes over to it.
+    let mut router = router;
+    let other = folder.path().join("b.log");
+    router
+        .change(|setup| setup.set("access_log.path", log.display().to_string()).set("access_log.slow", "2s"));
+    assert_eq!(router.reload().status, 200);
+    router.change(|setup| setup.set("access_log.path", folder.path().display().to_string()));
+    assert_eq!(router.reload().status, 422);
+    router.change(|setup| {
+        let setup = setup.set("access_log.path", other.display().to_string());
+        setup.set("access_log.fields", serde_json::json!(["url.path", "http.response.status_code"]))
+    });
+    assert_eq!(router.reload().status, 200);
+    assert_eq!(router.connect().ask(GET).status, 200);
+    let line = "{\"url.path\":\"/\",\"http.response.status_code\":200}\n";
+    wait_until("the other is written", || std::fs::read_to_string(&other).unwrap() == line);
+}
+
+#[test]
+fn the_process_log_s_level_changes_at_run_time() {
+    let mut router = Setup::new().start();
+    let put = |level: &str| {
+        let length = level.len();
+        Wire::connect(router.admin)
+            .ask(format!("PUT /v1/log-level HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{level}"))
+    };
+    assert_eq!(router.admin("/v1/log-level").json()["level"], "info");
+    assert_eq!((put("loud").status, put("").status, put(&"x".repeat(2000)).status), (422, 422, 413));
+    assert_eq!(
+        (put("error").status, router.admin("/v1/log-level").json()["level"].clone()),
+        (200, "error".into())
+    );
+    // The reload itself restores what the file says.
+    router.change(|setup| setup.set("process_log.level", "debug"));
+    assert_eq!(router.reload().status, 200);
+    assert_eq!(router.admin("/v1/log-level").json()["level"], "debug");
+    assert_eq!(router.reload().status, 200);
+    wait_until("it is said", || router.part.said().contains("\"log.level\":\"debug\""));
+}

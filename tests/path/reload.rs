@@ -159,7 +159,7 @@ fn who_has_connected_is_served_by_a_listener_that_goes_away() {
 #[test]
 fn reloads_under_load_lose_nothing_and_mix_no_tenants() {
     let _alone = alone();
-    let reloads = 5 * soak();
+    let reloads = 100 * soak();
     let origins = ["a", "b", "c"].map(Origin::saying);
     let [a, b, c] = [0, 1, 2].map(|at| origins[at].address);
     let with = |setup: Setup, moved_to_b: bool| {

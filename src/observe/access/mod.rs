@@ -4,10 +4,12 @@
 //! and counted. The [`LogWriter`] drains all rings. So a slow disk or a reader that went away costs log records
 //! and never a request.
 
+mod field;
 mod line;
 mod sink;
 mod writer;
 
+pub use field::{Field, Fields};
 pub use sink::{LogSink, LogSource, ring};
 pub use writer::{LogError, LogReopener, LogStats, LogTarget, LogWriter};
 

@@ -1,15 +1,16 @@
 //! A core's end of the access log.
 
 use super::AccessRecord;
+use super::field::{Field, Fields};
 use super::line::Line;
 use crate::limits::{
     LOG_HOST_OCTETS_MAX, LOG_ID_OCTETS_MAX, LOG_METHOD_OCTETS_MAX, LOG_PATH_OCTETS_MAX, LOG_RING_OCTETS,
 };
-use crate::observe::CoreMetrics;
 use crate::observe::timestamp::Clock;
+use crate::observe::{CoreMetrics, Reason};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::fmt::Write;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,10 +33,10 @@ pub fn ring(metrics: Arc<CoreMetrics>) -> (LogSink, LogSource) {
 }
 
 impl LogSink {
-    /// Writes one line, or drops and counts the record if the ring is full. No system call, no allocation.
-    pub fn write(&mut self, record: &AccessRecord<'_>) {
+    /// Writes one line of these fields, or drops and counts the record if the ring is full. No system call, no allocation.
+    pub fn write(&mut self, record: &AccessRecord<'_>, fields: Fields) {
         self.line.clear();
-        format(&mut self.line, &mut self.clock, record);
+        format(&mut self.line, &mut self.clock, record, fields);
         let pushed = self.line.finish().is_some_and(|line| self.ring.push_entire_slice(line).is_ok());
         if !pushed {
             self.metrics.log_dropped.inc();
@@ -43,70 +44,56 @@ impl LogSink {
     }
 }
 
-/// `,"name":` as octets.
-macro_rules! key {
-    ($name:literal) => {
-        concat!(",\"", $name, "\":").as_bytes()
-    };
-}
-
-/// Field names are those of the Elastic Common Schema where it has one, `ringway.…` otherwise. Durations are in
-/// nanoseconds, as `event.duration` is there.
-fn format(line: &mut Line, clock: &mut Clock, record: &AccessRecord<'_>) {
-    line.raw(b"{\"@timestamp\":\"");
-    line.raw(clock.format(record.time_unix_ms).as_bytes());
-    line.raw(b"\",\"log.level\":\"");
-    line.raw(level(record).as_bytes());
-    line.raw(
-        concat!(
-            "\",\"event.dataset\":\"ringway.access\",\"service.version\":\"",
-            env!("CARGO_PKG_VERSION"),
-            "\",\"http.request.id\":\""
-        )
-        .as_bytes(),
-    );
-    line.raw(record.request_id.as_octets());
-    line.raw(b"\"");
-    text(line, key!("trace.id"), record.trace_id.as_bytes(), LOG_ID_OCTETS_MAX);
-    text(line, key!("span.id"), record.span_id.as_bytes(), LOG_ID_OCTETS_MAX);
-    line.raw(b",\"client.ip\":\"");
-    address(line, record.client);
-    line.raw(b"\"");
-    text(line, key!("http.request.method"), record.method, LOG_METHOD_OCTETS_MAX);
-    text(line, key!("url.domain"), record.host, LOG_HOST_OCTETS_MAX);
-    text(line, key!("url.path"), record.path, LOG_PATH_OCTETS_MAX);
-    number(line, key!("http.response.status_code"), u64::from(record.status));
-    number(line, key!("http.request.bytes"), record.octets_in);
-    number(line, key!("http.response.bytes"), record.octets_out);
-    number(line, key!("event.duration"), nanoseconds(record.duration));
-    number(line, key!("ringway.origin_duration"), nanoseconds(record.origin));
-    number(line, key!("ringway.attempts"), u64::from(record.attempts));
-    number(line, key!("ringway.core"), u64::from(record.core));
-    optional(line, record);
-    line.raw(b"}\n");
-}
-
-/// The fields that not every record has.
-fn optional(line: &mut Line, record: &AccessRecord<'_>) {
-    if !record.service.is_empty() {
-        text(line, key!("ringway.service"), record.service.as_bytes(), LOG_ID_OCTETS_MAX);
+fn format(line: &mut Line, clock: &mut Clock, record: &AccessRecord<'_>, fields: Fields) {
+    let mut before: &[u8] = b"{";
+    for field in fields.iter().filter(|field| is_there(*field, record)) {
+        line.raw(before);
+        line.raw(field.key());
+        value(line, clock, record, field);
+        before = b",";
     }
-    if let Some(endpoint) = record.endpoint {
-        line.raw(b",\"ringway.endpoint\":\"");
-        if endpoint.is_ipv6() {
-            line.raw(b"[");
+    line.raw(if before == b"{" { b"{}\n" } else { b"}\n" });
+}
+
+/// Not every record has every field.
+fn is_there(field: Field, record: &AccessRecord<'_>) -> bool {
+    match field {
+        Field::Service => !record.service.is_empty(),
+        Field::Endpoint => record.endpoint.is_some(),
+        Field::Reason | Field::Fault => record.reason.is_some(),
+        _ => true,
+    }
+}
+
+/// Durations are in nanoseconds, as the Elastic Common Schema has `event.duration`.
+fn value(line: &mut Line, clock: &mut Clock, record: &AccessRecord<'_>, field: Field) {
+    match field {
+        Field::Timestamp => plain(line, clock.format(record.time_unix_ms).as_bytes()),
+        Field::Level => plain(line, level(record).as_bytes()),
+        Field::Dataset => plain(line, b"ringway.access"),
+        Field::Version => plain(line, env!("CARGO_PKG_VERSION").as_bytes()),
+        Field::RequestId => plain(line, record.request_id.as_octets()),
+        Field::TraceId => text(line, record.trace_id.as_bytes(), LOG_ID_OCTETS_MAX),
+        Field::SpanId => text(line, record.span_id.as_bytes(), LOG_ID_OCTETS_MAX),
+        Field::Client => {
+            line.raw(b"\"");
+            address(line, record.client);
+            line.raw(b"\"");
         }
-        address(line, endpoint.ip());
-        line.raw(if endpoint.is_ipv6() { b"]:" } else { b":" });
-        line.number(u64::from(endpoint.port()));
-        line.raw(b"\"");
-    }
-    if let Some(reason) = record.reason {
-        line.raw(b",\"ringway.reason\":\"");
-        line.raw(reason.as_str().as_bytes());
-        line.raw(b"\",\"ringway.fault\":\"");
-        line.raw(reason.fault().as_str().as_bytes());
-        line.raw(b"\"");
+        Field::Method => text(line, record.method, LOG_METHOD_OCTETS_MAX),
+        Field::Host => text(line, record.host, LOG_HOST_OCTETS_MAX),
+        Field::Path => text(line, record.path, LOG_PATH_OCTETS_MAX),
+        Field::Status => line.number(u64::from(record.status)),
+        Field::OctetsIn => line.number(record.octets_in),
+        Field::OctetsOut => line.number(record.octets_out),
+        Field::Duration => line.number(nanoseconds(record.duration)),
+        Field::Origin => line.number(nanoseconds(record.origin)),
+        Field::Attempts => line.number(u64::from(record.attempts)),
+        Field::Core => line.number(u64::from(record.core)),
+        Field::Service => text(line, record.service.as_bytes(), LOG_ID_OCTETS_MAX),
+        Field::Endpoint => record.endpoint.into_iter().for_each(|endpoint| socket_address(line, endpoint)),
+        Field::Reason => plain(line, record.reason.map_or("", Reason::as_str).as_bytes()),
+        Field::Fault => plain(line, record.reason.map_or("", |reason| reason.fault().as_str()).as_bytes()),
     }
 }
 
@@ -118,16 +105,26 @@ fn level(record: &AccessRecord<'_>) -> &'static str {
     }
 }
 
-fn text(line: &mut Line, key: &[u8], value: &[u8], max: usize) {
-    line.raw(key);
+/// A string that needs no escape.
+fn plain(line: &mut Line, value: &[u8]) {
+    line.raw(b"\"");
+    line.raw(value);
+    line.raw(b"\"");
+}
+
+fn text(line: &mut Line, value: &[u8], max: usize) {
     line.raw(b"\"");
     line.escaped(value, max);
     line.raw(b"\"");
 }
 
-fn number(line: &mut Line, key: &[u8], value: u64) {
-    line.raw(key);
-    line.number(value);
+fn socket_address(line: &mut Line, endpoint: SocketAddr) {
+    let (open, close): (&[u8], &[u8]) = if endpoint.is_ipv6() { (b"\"[", b"]:") } else { (b"\"", b":") };
+    line.raw(open);
+    address(line, endpoint.ip());
+    line.raw(close);
+    line.number(u64::from(endpoint.port()));
+    line.raw(b"\"");
 }
 
 fn address(line: &mut Line, address: IpAddr) {

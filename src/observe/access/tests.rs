@@ -1,7 +1,7 @@
 //! Records under hostile input, whole or not at all, and the choice of what is logged.
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
-use super::{AccessRecord, LogSource, ring, should_log};
+use super::{AccessRecord, Field, Fields, LogSource, ring, should_log};
 use crate::limits::{LOG_HOST_OCTETS_MAX, LOG_METHOD_OCTETS_MAX, LOG_PATH_OCTETS_MAX, LOG_RECORD_OCTETS_MAX};
 use crate::observe::{CoreMetrics, Reason};
 use crate::proto::trace::{IdSource, RequestId};
@@ -52,7 +52,7 @@ fn drain(source: &mut LogSource) -> Vec<u8> {
 fn written(record: &AccessRecord<'_>) -> String {
     let metrics = Arc::new(CoreMetrics::default());
     let (mut sink, mut source) = ring(Arc::clone(&metrics));
-    sink.write(record);
+    sink.write(record, Fields::ALL);
     assert_eq!(metrics.log_dropped.get(), 0);
     String::from_utf8(drain(&mut source)).unwrap()
 }
@@ -111,6 +111,24 @@ fn a_failure_names_its_reason_and_leaves_out_what_there_was_not() {
         (&read["log.level"], &read["ringway.endpoint"]),
         (&json!("error"), &json!("[2001:db8::2]:81"))
     );
+}
+
+#[test]
+fn a_line_has_the_fields_that_were_chosen() {
+    let (id, metrics) = (any_id(), Arc::new(CoreMetrics::default()));
+    let (mut sink, mut source) = ring(metrics);
+    let record = record(&id, b"shop.example.com", b"/cart");
+    for field in Field::ALL {
+        sink.write(&record, Fields::NONE.with(*field));
+        let line = String::from_utf8(drain(&mut source)).unwrap();
+        let read: Value = serde_json::from_str(&line).unwrap();
+        let absent = matches!(field, Field::Reason | Field::Fault);
+        let names: Vec<&String> = read.as_object().unwrap().keys().collect();
+        assert_eq!(names, if absent { vec![] } else { vec![field.name()] });
+    }
+    sink.write(&record, Fields::NONE.with(Field::Status).with(Field::Path));
+    let line = String::from_utf8(drain(&mut source)).unwrap();
+    assert_eq!(line, "{\"url.path\":\"/cart\",\"http.response.status_code\":200}\n");
 }
 
 /// The octets that a logged string stands for, and whether it was cut.
@@ -174,7 +192,7 @@ fn a_full_ring_drops_whole_records_and_counts_them() {
         let before = metrics.log_dropped.get();
         while metrics.log_dropped.get() < before + 3 {
             let path = vec![b'a'; 1 + (sent * 37 + round) % 700];
-            sink.write(&record(&id, b"shop.example.com", &path));
+            sink.write(&record(&id, b"shop.example.com", &path), Fields::ALL);
             sent += 1;
         }
         let lines = String::from_utf8(drain(&mut source)).unwrap();

@@ -186,6 +186,7 @@ impl Work {
         if let Some(target) = reopened {
             self.drain.give_up_line();
             self.target = target;
+            event(Level::Debug, "the access log is begun anew", &[("file.path", self.target.name().into())]);
         }
     }
 }

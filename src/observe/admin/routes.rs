@@ -1,10 +1,11 @@
 //! What the admin listener answers.
 
 use super::{Reloaded, Shown};
-use crate::limits::ADMIN_RELOAD_MS;
+use crate::limits::{ADMIN_BODY_OCTETS, ADMIN_RELOAD_MS};
+use crate::observe::process_log::{self, Level};
 use crate::observe::registry::CONTENT_TYPE;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::{CONNECTION, CONTENT_TYPE as CONTENT_TYPE_FIELD, HeaderValue, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::map_response;
@@ -24,6 +25,8 @@ pub(super) fn router(shown: Shown) -> Router {
         .route("/v1/state", get(state))
         .route("/v1/drain", post(drain))
         .route("/v1/reload", post(reload))
+        .route("/v1/log-level", get(log_level).put(set_log_level))
+        .layer(DefaultBodyLimit::max(ADMIN_BODY_OCTETS))
         .with_state(Arc::new(shown))
         .layer(map_response(close))
 }
@@ -97,6 +100,23 @@ async fn reload(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response 
         "mistakes": mistakes,
     });
     json_answer(status, &outcome)
+}
+
+async fn log_level() -> Response {
+    json_answer(StatusCode::OK, &json!({ "level": process_log::level().as_str() }))
+}
+
+/// Takes the level as plain text. It holds until the configuration is read again.
+async fn set_log_level(fields: HeaderMap, body: String) -> Response {
+    if let Some(refusal) = refuse_pages(&fields) {
+        return refusal;
+    }
+    let Some(level) = Level::ALL.into_iter().find(|level| level.as_str() == body.trim()) else {
+        let why = json!({ "error": "the body must be one of debug, info, warn and error" });
+        return json_answer(StatusCode::UNPROCESSABLE_ENTITY, &why);
+    };
+    process_log::set_level(level);
+    log_level().await
 }
 
 /// The answer to a request that a web page makes (only those carry Origin): a page from anywhere could otherwise post to

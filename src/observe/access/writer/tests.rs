@@ -6,7 +6,7 @@ use crate::limits::LOG_RING_OCTETS;
 use crate::observe::CoreMetrics;
 use crate::observe::access::tests::{any_id, record};
 use crate::observe::access::writer::drain::Drain;
-use crate::observe::access::{LogSink, LogSource, ring};
+use crate::observe::access::{Fields, LogSink, LogSource, ring};
 use proptest::prelude::*;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ fn rings(cores: usize) -> (Vec<LogSink>, Vec<LogSource>) {
 }
 
 fn write(sink: &mut LogSink, path: &str) {
-    sink.write(&record(&any_id(), b"shop.example.com", path.as_bytes()));
+    sink.write(&record(&any_id(), b"shop.example.com", path.as_bytes()), Fields::ALL);
 }
 
 /// The paths of all records in the log, which must be whole lines.
