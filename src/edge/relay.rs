@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::reader::Reader;
 use super::upstream::Kept;
 use crate::limits;
-use crate::proto::http1::{BodyReader, BodyStep, Framing, LAST_CHUNK, write_chunk};
+use crate::proto::http1::{BodyReader, BodyStep, Framing, Nominated, write_chunk, write_last_chunk};
 use crate::runtime::{Fault, Stream};
 
 /// Who broke a body off, and how.
@@ -35,6 +35,8 @@ pub(super) struct Relay<'a> {
     pub(super) content: &'a Cell<u64>,
     /// Octets of content that may pass.
     pub(super) most: u64,
+    /// Trailers that go no further than their sender's connection.
+    pub(super) nominated: &'a Nominated,
     /// Gets what is sent, for it may have to be sent again.
     pub(super) kept: Option<&'a Kept>,
 }
@@ -69,7 +71,7 @@ impl Relay<'_> {
                 }
                 BodyStep::End { used } => {
                     self.from.0.consume(used);
-                    return self.finish(out);
+                    return self.finish(body, out);
                 }
                 BodyStep::NeedMore => {
                     let used = self.from.0.octets().len();
@@ -78,7 +80,7 @@ impl Relay<'_> {
                     self.from.1.set_timeout(self.progress);
                     if !self.from.0.more(self.from.1).await.map_err(Broken::From)? {
                         body.close().map_err(|_| Broken::Cut)?;
-                        return self.finish(out);
+                        return self.finish(body, out);
                     }
                 }
             }
@@ -134,9 +136,9 @@ impl Relay<'_> {
         Ok(())
     }
 
-    fn finish(self, mut out: Vec<u8>) -> Result<(), Broken> {
+    fn finish(self, body: &BodyReader, mut out: Vec<u8>) -> Result<(), Broken> {
         if self.framing == Framing::Chunked {
-            out.extend_from_slice(LAST_CHUNK);
+            write_last_chunk(&mut out, body.trailers(), self.nominated);
         }
         if out.is_empty() {
             self.to.core().keep_head_buffer(out);

@@ -55,6 +55,7 @@ impl Reply<'_> {
         };
         let mut out = edge.core.head_buffer();
         let delivery = write_response_head(&mut out, response, &reader.octets()[..length], &edits);
+        let nominated = response.nominated(&reader.octets()[..length]);
         reader.consume(length);
         self.record.sent(out.len());
         self.record.answered(response.status());
@@ -67,6 +68,7 @@ impl Reply<'_> {
             progress: self.progress,
             content: &self.record.content_out,
             most: u64::MAX,
+            nominated: &nominated,
             kept: None,
         };
         relay.run(&mut body, out).await.map_err(Failure::of_download)?;

@@ -140,7 +140,7 @@ fn fields_of_one_connection_stay_there() {
             .to_vec()
     });
     let router = Setup::to(&[origin.address]).start();
-    let hop = "Connection: close, X-Mine, TE\r\nX-Mine: 1\r\nTE: trailers\r\nKeep-Alive: timeout=5\r\n\
+    let hop = "Connection: close, X-Mine, TE\r\nX-Mine: 1\r\nTE: gzip\r\nKeep-Alive: timeout=5\r\n\
                Proxy-Connection: keep-alive\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMA\r\nX-End: 1\r\n";
     let got = router.connect().ask(get(hop));
     let request = &origin.requests()[0];

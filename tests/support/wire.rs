@@ -140,12 +140,23 @@ impl Wire {
             let line = self.line()?;
             let size = usize::from_str_radix(&line, 16).map_err(|_| Cut::Malformed)?;
             if size == 0 {
-                return if self.line()?.is_empty() { Ok(body) } else { Err(Cut::Malformed) };
+                return self.trailers().map(|()| body);
             }
             body.extend(self.exactly(size)?);
             if !self.line()?.is_empty() {
                 return Err(Cut::Malformed);
             }
+        }
+    }
+
+    /// Past the trailers, which must be field lines.
+    fn trailers(&mut self) -> Result<(), Cut> {
+        loop {
+            let line = self.line()?;
+            if line.is_empty() {
+                return Ok(());
+            }
+            line.split_once(':').ok_or(Cut::Malformed)?;
         }
     }
 

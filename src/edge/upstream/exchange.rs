@@ -153,6 +153,7 @@ impl Exchange<'_> {
             keep: record.attempts() < ATTEMPTS_MAX && scratch.is_repeatable(),
             progress: timeouts.body_progress,
             most: most.body_bytes,
+            nominated: scratch.head.nominated(&scratch.octets),
         });
         let upload = pin!(async {
             if let Some(body) = body {

@@ -10,7 +10,7 @@ use super::Kept;
 use crate::edge::failure::Failure;
 use crate::edge::reader::Reader;
 use crate::edge::relay::{Broken, Relay};
-use crate::proto::http1::{BodyReader, Framing};
+use crate::proto::http1::{BodyReader, Framing, Nominated};
 use crate::runtime::{Fault, Stream};
 
 /// What is to be sent.
@@ -22,6 +22,8 @@ pub(super) struct RequestBody {
     pub(super) progress: Duration,
     /// Octets of content that may pass.
     pub(super) most: u64,
+    /// Trailers that go no further than the client's connection.
+    pub(super) nominated: Nominated,
 }
 
 impl RequestBody {
@@ -39,8 +41,8 @@ impl RequestBody {
         }
         let core = to.core();
         kept.begin(self.keep.then(|| core.head_buffer()));
-        let RequestBody { framing, progress, most, .. } = self;
-        let relay = Relay { from, to, framing, progress, content, most, kept: Some(kept) };
+        let RequestBody { framing, progress, most, ref nominated, .. } = self;
+        let relay = Relay { from, to, framing, progress, content, most, nominated, kept: Some(kept) };
         relay.run(&mut BodyReader::new(framing), core.head_buffer()).await?;
         kept.end();
         Ok(())

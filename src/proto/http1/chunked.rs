@@ -4,7 +4,7 @@
 
 use super::body::{BodyError, BodyStep};
 use super::connection::is_token_octet;
-use super::field::Known;
+use super::trailers::may_pass;
 use crate::limits::{CHUNK_EXTENSION_OCTETS_MAX, TRAILERS_OCTETS_MAX};
 
 /// Ends a chunked body without trailers.
@@ -211,7 +211,7 @@ impl ChunkedDecoder {
         if name.is_empty() || !name.iter().all(|&octet| is_token_octet(octet)) {
             return Err(BodyError::Trailer);
         }
-        if Known::of(name) != Known::Other {
+        if !may_pass(name) {
             self.trailers.truncate(self.line);
         }
         self.line = self.trailers.len();

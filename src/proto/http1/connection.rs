@@ -11,13 +11,16 @@ pub(super) struct ConnectionOptions {
     pub(super) close: bool,
     pub(super) keep_alive: bool,
     pub(super) upgrade: bool,
+    /// TE speaks to this hop (RFC 9110, 10.1.4).
+    pub(super) te: bool,
     nominated: [Span; NOMINATED_MAX],
     count: usize,
 }
 
 impl ConnectionOptions {
     pub(super) fn clear(&mut self) {
-        (self.close, self.keep_alive, self.upgrade, self.count) = (false, false, false, 0);
+        (self.close, self.keep_alive, self.upgrade, self.te) = (false, false, false, false);
+        self.count = 0;
     }
 
     /// One Connection value, a slice of `octets`: a list of tokens, empty elements allowed (RFC 9110,
@@ -40,7 +43,9 @@ impl ConnectionOptions {
     fn nominate(&mut self, option: &[u8], octets: &[u8]) -> Result<(), HeadError> {
         match Known::of(option) {
             // Removed in any case.
-            Known::Http2Settings | Known::ProxyConnection | Known::Te | Known::TransferEncoding => {
+            Known::Http2Settings | Known::ProxyConnection | Known::TransferEncoding => return Ok(()),
+            Known::Te => {
+                self.te = true;
                 return Ok(());
             }
             // Without these the next recipient would read another message.

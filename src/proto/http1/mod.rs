@@ -21,6 +21,7 @@ mod scan;
 mod target;
 #[cfg(test)]
 mod tests;
+mod trailers;
 mod write_request;
 mod write_response;
 
@@ -31,5 +32,6 @@ pub use field::{Field, Fields, Known};
 pub use framing::{Framing, Parsed, Version};
 pub use request::{Method, RequestHead};
 pub use response::ResponseHead;
+pub use trailers::{Nominated, write_last_chunk};
 pub use write_request::{RequestEdits, Scheme, write_request_head};
 pub use write_response::{Delivery, ResponseEdits, write_response_head};

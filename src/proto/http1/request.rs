@@ -9,6 +9,7 @@ use super::framing::{Framing, FramingFields, Parsed, Version};
 use super::host::HostName;
 use super::scan::{Found, HeadScanner};
 use super::target::Target;
+use super::trailers::Nominated;
 use crate::limits::{FIELDS_MAX, METHOD_OCTETS_MAX};
 
 /// The methods that a gateway treats on their own; all others are passed on as they are (RFC 9110, 9).
@@ -65,6 +66,7 @@ pub struct RequestHead {
     framing: Framing,
     expects_continue: bool,
     asks_upgrade: bool,
+    takes_trailers: bool,
 }
 
 impl Default for RequestHead {
@@ -89,6 +91,7 @@ impl RequestHead {
             framing: Framing::None,
             expects_continue: false,
             asks_upgrade: false,
+            takes_trailers: false,
         }
     }
 
@@ -137,7 +140,8 @@ impl RequestHead {
         self.connection.clear();
         self.host.clear();
         self.expects_continue = false;
-        let (mut framing, mut hosts, mut upgrade) = (FramingFields::default(), 0, false);
+        let (mut framing, mut hosts) = (FramingFields::default(), 0);
+        let (mut upgrade, mut trailers) = (false, false);
         for line in lines {
             let known = Known::of(line.name.as_bytes());
             match known {
@@ -151,6 +155,7 @@ impl RequestHead {
                 }
                 Known::Expect => self.expects_continue |= line.value.eq_ignore_ascii_case(b"100-continue"),
                 Known::Upgrade => upgrade = true,
+                Known::Te => trailers |= lists(line.value, b"trailers"),
                 _ => {}
             }
             self.fields.push(known, line.name.as_bytes(), line.value, octets);
@@ -166,6 +171,7 @@ impl RequestHead {
         self.framing = framing.settle(self.version, Framing::None)?;
         // HTTP/1.0 knows neither (RFC 9110, 7.8 and 10.1.1).
         self.expects_continue &= self.version == Version::Http11;
+        self.takes_trailers = trailers && self.connection.te && self.version == Version::Http11;
         self.asks_upgrade = upgrade && self.connection.upgrade && self.version == Version::Http11;
         Ok(())
     }
@@ -263,6 +269,12 @@ impl RequestHead {
         self.asks_upgrade
     }
 
+    /// Whether the client says that it does not discard trailers (RFC 9110, 10.1.4).
+    #[must_use]
+    pub fn takes_trailers(&self) -> bool {
+        self.takes_trailers
+    }
+
     /// Whether `Connection` took this field along (RFC 9110, 7.6.1).
     #[inline]
     pub(super) fn nominates(&self, field: &Field, octets: &[u8]) -> bool {
@@ -277,9 +289,22 @@ impl RequestHead {
         self.target.authority.is_some()
     }
 
+    /// The field names that `Connection` took along, for the trailers behind the body.
+    #[must_use]
+    pub fn nominated(&self, octets: &[u8]) -> Nominated {
+        // Elsewhere there are no trailers.
+        let names = if self.framing == Framing::Chunked { self.connection.nominated() } else { &[] };
+        Nominated::of(names.iter().map(|name| name.within(octets)))
+    }
+
     pub(super) fn whole(&self) -> Span {
         self.whole
     }
+}
+
+/// Whether a list (RFC 9110, 5.6.1) has this element; a token, in any case.
+fn lists(value: &[u8], element: &[u8]) -> bool {
+    value.split(|&octet| octet == b',').any(|one| one.trim_ascii().eq_ignore_ascii_case(element))
 }
 
 /// What httparse's verdict means here. Its version error covers other versions and no version alike.

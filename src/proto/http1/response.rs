@@ -9,6 +9,7 @@ use super::field::{Field, Fields, Known, Span};
 use super::framing::{Framing, FramingFields, Parsed, Version};
 use super::request::Method;
 use super::scan::{Found, HeadScanner};
+use super::trailers::Nominated;
 use crate::limits::FIELDS_MAX;
 
 /// A response head: positions in the octets it was parsed from, and what they mean. About 1.2 KB, to be kept
@@ -155,6 +156,14 @@ impl ResponseHead {
             .nominated()
             .iter()
             .any(|nominated| nominated.within(octets).eq_ignore_ascii_case(name))
+    }
+
+    /// The field names that `Connection` took along, for the trailers behind the body.
+    #[must_use]
+    pub fn nominated(&self, octets: &[u8]) -> Nominated {
+        // Elsewhere there are no trailers.
+        let names = if self.framing == Framing::Chunked { self.connection.nominated() } else { &[] };
+        Nominated::of(names.iter().map(|name| name.within(octets)))
     }
 
     pub(super) fn whole(&self) -> Span {

@@ -121,8 +121,12 @@ fn add_framing(out: &mut Vec<u8>, head: &RequestHead, upgrade: bool) {
     if head.framing() == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
     }
-    if upgrade {
-        out.extend_from_slice(b"Connection: upgrade\r\n");
+    // Trailers are passed on, so that the client's word holds for this hop as well.
+    match (upgrade, head.takes_trailers()) {
+        (false, false) => {}
+        (true, false) => out.extend_from_slice(b"Connection: upgrade\r\n"),
+        (false, true) => out.extend_from_slice(b"TE: trailers\r\nConnection: TE\r\n"),
+        (true, true) => out.extend_from_slice(b"TE: trailers\r\nConnection: upgrade, TE\r\n"),
     }
 }
 

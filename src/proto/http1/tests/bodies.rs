@@ -3,8 +3,12 @@
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert_eq, proptest};
 
+use super::{get_with, request};
 use crate::limits::{CHUNK_EXTENSION_OCTETS_MAX, TRAILERS_OCTETS_MAX};
-use crate::proto::http1::{BodyError, BodyReader, BodyStep, ChunkHeader, Framing, LAST_CHUNK, write_chunk};
+use crate::proto::http1::{
+    BodyError, BodyReader, BodyStep, ChunkHeader, Framing, LAST_CHUNK, Nominated, write_chunk,
+    write_last_chunk,
+};
 
 /// Content, octets behind the end, and trailers.
 fn read(framing: Framing, octets: &[u8]) -> Result<(Vec<u8>, usize, Vec<u8>), BodyError> {
@@ -121,9 +125,28 @@ fn the_largest_extension_and_trailer_section_pass() {
 fn rfc9110_6_5_1_trailers_that_are_kept() {
     let octets =
         b"0\r\nA: 1\r\nX-Verified-Subject: root\r\nx_verified_scopes: all\r\nContent-Length: 5\r\nB:\r\n\
-        Transfer-Encoding: chunked\r\nHost: b\r\nX-Request-Id: 1\r\nC: \xff\t2\r\n\r\n";
+        Transfer-Encoding: chunked\r\nHost: b\r\nX-Request-Id: 1\r\nSET-cookie: a\r\nIf-Match: *\r\n\
+        C: \xff\t2\r\nIfs: 1\r\n\r\n";
     let (_, surplus, trailers) = read(Framing::Chunked, octets).unwrap();
-    assert_eq!((trailers.as_slice(), surplus), (b"A: 1\r\nB:\r\nC: \xff\t2\r\n".as_slice(), 0));
+    assert_eq!((trailers.as_slice(), surplus), (b"A: 1\r\nB:\r\nC: \xff\t2\r\nIfs: 1\r\n".as_slice(), 0));
+}
+
+/// RFC 9110, 7.6.1: `Connection` takes trailers along, too.
+#[test]
+fn nominated_trailers_stop() {
+    let head = b"POST / HTTP/1.1\r\nHost: a\r\nConnection: X-Hop\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let nominated = request(head).unwrap().nominated(head);
+    for (trailers, written) in [
+        ("", "0\r\n\r\n"),
+        ("A: 1\r\n", "0\r\nA: 1\r\n\r\n"),
+        ("x-hop: 1\r\nA: 1\r\nX-HOP:2\r\nX-Hops: 3\r\n", "0\r\nA: 1\r\nX-Hops: 3\r\n\r\n"),
+    ] {
+        let mut out = Vec::new();
+        write_last_chunk(&mut out, trailers.as_bytes(), &nominated);
+        assert_eq!(out, written.as_bytes());
+    }
+    let bodyless = get_with("Connection: X-Hop\r\n");
+    assert_eq!(request(&bodyless).unwrap().nominated(&bodyless), Nominated::default());
 }
 
 #[test]

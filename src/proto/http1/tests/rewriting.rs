@@ -209,6 +209,35 @@ proptest! {
     }
 }
 
+/// RFC 9110, 10.1.4: what the client takes, this hop takes as well.
+#[test]
+fn the_clients_word_on_trailers() {
+    for (fields, passed) in [
+        ("Connection: TE\r\nTE: trailers\r\n", true),
+        ("TE: deflate;q=0.5 , TRAILERS\r\nConnection: close, te\r\n", true),
+        ("Connection: TE\r\nTE: gzip\r\nTE: trailers\r\n", true),
+        ("TE: trailers\r\n", false),
+        ("Connection: TE\r\nTE: trailers;q=1\r\n", false),
+        ("Connection: TE\r\nTE: gzip\r\n", false),
+        ("Connection: TE\r\n", false),
+    ] {
+        for (version, passed) in [("1.1", passed), ("1.0", false)] {
+            let text = format!("GET / HTTP/{version}\r\nHost: a\r\n{fields}\r\n");
+            let (out, _, _) = rewrite_request(text.as_bytes(), false, false);
+            let lines = lines(&out);
+            for line in ["TE: trailers", "Connection: TE"] {
+                assert_eq!(
+                    lines.iter().filter(|other| *other == line).count(),
+                    usize::from(passed),
+                    "{text}"
+                );
+            }
+            let te = lines.iter().filter(|line| line.to_ascii_lowercase().starts_with("te:"));
+            assert_eq!(te.count(), usize::from(passed), "{text}");
+        }
+    }
+}
+
 #[test]
 fn http10_requests_go_on_as_http11() {
     let (out, _, _) =
