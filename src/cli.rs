@@ -6,7 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use ringway_state::snapshot::Header;
+
 use crate::config::{self, Config, HostName};
+use crate::ctl;
 
 /// Edge router and API gateway.
 #[derive(Debug, PartialEq, Parser)]
@@ -114,25 +117,30 @@ pub fn check(path: &Path, out: &mut impl Write) -> io::Result<Exit> {
             Ok(Exit::WrongInput)
         }
         Ok(config) => {
+            let (here, snapshot) = ctl::look(&config);
             for warning in &config.warnings {
                 writeln!(out, "{warning}")?;
             }
-            writeln!(out, "{}: fine: {}", path.display(), summary(&config))?;
+            for warning in here {
+                writeln!(out, "{}: warning: {warning}", path.display())?;
+            }
+            writeln!(out, "{}: fine: {}", path.display(), summary(&config, snapshot.as_ref()))?;
             Ok(Exit::Fine)
         }
     }
 }
 
-fn summary(config: &Config) -> String {
+fn summary(config: &Config, snapshot: Option<&Header>) -> String {
     let hostnames = config.services.iter().map(|s| s.hostnames.len()).sum();
     let endpoints = config.services.iter().map(|s| s.endpoints.len()).sum();
-    [
+    let mut parts = vec![
         count(config.listeners.len(), "listener"),
         count(config.services.len(), "service"),
         count(hostnames, "host name"),
         count(endpoints, "endpoint"),
-    ]
-    .join(", ")
+    ];
+    parts.extend(snapshot.map(|header| format!("and a snapshot of {}", header.counts)));
+    parts.join(", ")
 }
 
 fn count(n: usize, what: &str) -> String {
@@ -217,6 +225,23 @@ mod tests {
         let first = "edge.yaml:1: listeners[0].protocol: unknown value \"htp\"; did you mean http?";
         let second = "edge.yaml:2: idle: unknown value \"sleep\"; use park, spin or adaptive";
         assert_eq!(out, format!("{first}\n{second}\n"));
+    }
+
+    #[test]
+    fn check_warns_of_what_is_not_on_this_machine() {
+        let listeners = "listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\nservices: []";
+        for (line, said) in [
+            ("cores: [1023]", "warning: cores: no process may run on CPU 1023 here"),
+            (
+                "access_log: { path: /nowhere/a.log }",
+                "warning: access_log.path: there is no folder /nowhere here",
+            ),
+            ("access_log: { path: /tmp }", "warning: access_log.path: /tmp is a folder"),
+            ("state: { snapshot: /nowhere/a.snap }", "warning: state.snapshot: "),
+        ] {
+            let (exit, out) = checked(&format!("{listeners}\n{line}\n"));
+            assert!(exit == Exit::Fine && out.contains(said), "{line}: {out}");
+        }
     }
 
     #[test]

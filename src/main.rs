@@ -13,7 +13,7 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(exit) => return exit.into(),
     };
-    let out = &mut io::stdout().lock();
+    let out = &mut Curtailed(Some(io::stdout().lock()));
     let exit = match command {
         Command::Run { config } => Ok(run(&config)),
         Command::Check { config } => cli::check(&config, out),
@@ -21,8 +21,31 @@ fn main() -> ExitCode {
         Command::State(StateCommand::Inspect { file, host }) => ctl::inspect(&file, host.as_ref(), out),
         Command::State(StateCommand::Verify { file }) => ctl::verify(&file, out),
     };
-    // A reader that has gone away, as in `ringway check … | head -1`, has seen what it wanted.
-    exit.unwrap_or(Exit::Fine).into()
+    // `Curtailed` has no errors.
+    exit.unwrap_or(Exit::WrongInput).into()
+}
+
+/// Output of which nobody may see the end, as in `ringway check … | head -1`: the verdict is the same, so what cannot be
+/// written is dropped.
+struct Curtailed<W>(Option<W>);
+
+impl<W: Write> Write for Curtailed<W> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        match self.0.as_mut().map(|out| out.write(octets)) {
+            Some(Ok(written)) => return Ok(written),
+            Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Some(Err(_)) => self.0 = None,
+            None => {}
+        }
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.0.as_mut().is_some_and(|out| out.flush().is_err()) {
+            self.0 = None;
+        }
+        Ok(())
+    }
 }
 
 fn run(path: &Path) -> Exit {

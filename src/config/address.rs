@@ -41,7 +41,10 @@ fn explain(text: &str) -> String {
         return format!("is a Unix socket, which is not yet supported in this version; {instead}");
     }
     if text.parse::<Ipv6Addr>().is_ok() {
-        return format!("has no port, or no brackets; write [{text}]:PORT");
+        let meant = text.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+        let meant = meant.filter(|(host, _)| host.parse::<Ipv6Addr>().is_ok());
+        let meant = meant.map(|(host, port)| format!(", or [{host}]:{port} if {port} is the port"));
+        return format!("has no port, or no brackets; write [{text}]:PORT{}", meant.unwrap_or_default());
     }
     if let Ok(ip) = text.parse::<IpAddr>() {
         return format!("has no port; write {ip}:PORT");
@@ -81,7 +84,10 @@ mod tests {
             ("127.0.0.1:0", "has port 0; give a port from 1 to 65535"),
             ("127.0.0.1", "has no port; write 127.0.0.1:PORT"),
             ("::1", "has no port, or no brackets; write [::1]:PORT"),
-            ("::1:8080", "has no port, or no brackets; write [::1:8080]:PORT"),
+            (
+                "::1:8080",
+                "has no port, or no brackets; write [::1:8080]:PORT, or [::1]:8080 if 8080 is the port",
+            ),
             ("127.0.0.1:", "has no port from 1 to 65535 after its last colon; write it as in 127.0.0.1:8080"),
             (
                 "127.0.0.1:65536",

@@ -84,7 +84,7 @@ fn cores(field: &Field<'_>) -> Option<Cores> {
             cpus.push(cpu);
         }
     }
-    if cpus.is_empty() {
+    if field.items()?.is_empty() {
         field.mistake("names no CPU; list at least one, or write auto");
     }
     Some(Cores::Pinned(cpus))

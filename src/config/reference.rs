@@ -92,7 +92,12 @@ fn sockets() -> Vec<Row> {
             "metrics, health and readiness, in \
              plain HTTP",
         ),
-        row("state.dir", setting::STATE_DIR, "a path", "where the route table and its journal live"),
+        row(
+            "state.dir",
+            setting::STATE_DIR,
+            "a path",
+            "for the route table and its journal, once changes come from a log; not used by `inline`",
+        ),
         row("state.snapshot", "(none)", "a path", "the base to start from when `state.dir` has none"),
         row("state.feed.kind", "inline", "`inline`", "where changes come from: the `services` of this file"),
     ]

@@ -170,9 +170,11 @@ pub fn verify(file: &Path, out: &mut impl Write) -> io::Result<Exit> {
 
 fn describe(file: &Path, header: &Header, out: &mut impl Write) -> io::Result<Exit> {
     writeln!(out, "file      {} ({} octets)", file.display(), header.file_octets())?;
-    writeln!(out, "counts    {:?}", header.counts)?;
+    writeln!(out, "holds     {}", header.counts)?;
     writeln!(out, "digest    {}", header.digest)?;
-    writeln!(out, "offsets   {:?}", header.offsets)?;
+    let offsets: Vec<String> = header.offsets.iter().map(u64::to_string).collect();
+    let offsets = if offsets.is_empty() { "none: not from a log".to_owned() } else { offsets.join(" ") };
+    writeln!(out, "offsets   {offsets}")?;
     Ok(Exit::Fine)
 }
 

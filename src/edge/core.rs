@@ -15,7 +15,7 @@ use crate::observe::CoreMetrics;
 use crate::observe::access::LogSink;
 use crate::proto::date::HttpDate;
 use crate::proto::trace::IdSource;
-use crate::runtime::{Core, millis};
+use crate::runtime::{Core, machine, millis};
 
 /// One core's share of the edge. Lives on its thread; nothing in it is shared with another core but what each
 /// only reads, or alone writes.
@@ -140,6 +140,7 @@ impl Edge {
             self.core.sleep_until(self.core.now() + Duration::from_millis(limits::EXPORT_MS)).await;
             let panics = self.core.panics();
             self.metrics.panics.add(panics - self.metrics.panics.get());
+            self.metrics.major_faults.add(machine::major_faults() - self.metrics.major_faults.get());
             self.metrics.ring.store(&self.core.stats());
             if self.core.now() >= next_sweep {
                 next_sweep = self.core.now() + Duration::from_millis(limits::SWEEP_MS);

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use ringway_state::Table;
+use ringway_state::snapshot::Snapshot;
 use serde_json::Value;
 
 use super::fronts;
@@ -23,7 +24,7 @@ use crate::observe::admin::{self, Admin, AdminError};
 use crate::observe::process_log::{Level, event};
 use crate::observe::{NodeLabels, Registry, TableFigures};
 use crate::runtime::machine::{self, Lacking};
-use crate::runtime::{Signal, listener, millis, on_signal};
+use crate::runtime::{Signal, keep_code, listener, millis, on_signal};
 
 /// Why the router did not start, or had to end.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,7 @@ impl RunError {
 pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let began = Instant::now();
     machine::probe()?;
+    warn_if(keep_code().err());
     let cpus = cpus(&config)?;
     let open_max = descriptors_per_core(&config, cpus.len())?;
     let admin_listener = admin::bind(config.admin.address)?;
@@ -67,6 +69,7 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let shown = Shown::default();
     shown.readiness.set("table", "the route table is being mapped and verified");
     let base = feed::base(&config)?;
+    warn_if(base.as_deref().and_then(kept_out_of_memory));
     let table = feed::table(&config, base.clone())?;
     shown.show(figures(&table));
     shown.stats.begin();
@@ -87,6 +90,22 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
         ],
     );
     router.watch(&heard)
+}
+
+/// Where the table's file may be dropped from memory, a look-up may wait for the disk.
+fn kept_out_of_memory(base: &Snapshot) -> Option<String> {
+    let error = base.keep_in_memory().err()?;
+    let need = base.octets().div_ceil(1024) + 16_384;
+    Some(format!(
+        "the route table's file cannot be kept in memory ({error}), so a look-up may wait for the disk; raise the limit \
+         with: ulimit -l {need} (systemd: LimitMEMLOCK={need}K)"
+    ))
+}
+
+fn warn_if(what: Option<impl std::fmt::Display>) {
+    if let Some(what) = what {
+        event(Level::Warn, &what.to_string(), &[]);
+    }
 }
 
 /// What the admin listener shows, and what can be asked of it.

@@ -111,6 +111,8 @@ scalars! {
         log_dropped: Counter,
         /// Tasks that panicked; each ended its own connection alone.
         panics: Counter,
+        /// Times that the core stood still until the disk brought a page of memory.
+        major_faults: Counter,
         /// Clients' connections closed for having been idle too long.
         idle_timeouts: Counter,
         /// Drains begun; once in a core's life.

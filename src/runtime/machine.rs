@@ -20,7 +20,7 @@ pub struct Lacking {
     pub mend: String,
 }
 
-fn lacking(lacks: impl Into<String>, mend: impl Into<String>) -> Lacking {
+pub(super) fn lacking(lacks: impl Into<String>, mend: impl Into<String>) -> Lacking {
     Lacking { lacks: lacks.into(), mend: mend.into() }
 }
 
@@ -143,6 +143,18 @@ pub fn cpus() -> Vec<usize> {
     };
     // SAFETY: `CPU_ISSET` only reads within the set for numbers below CPU_SETSIZE.
     (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
+}
+
+/// How often the calling thread has waited for the disk to bring a page of memory.
+#[allow(unsafe_code)] // std does not tell
+pub fn major_faults() -> u64 {
+    // SAFETY: the call writes one rusage, which is plain data.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage);
+        usage
+    };
+    u64::try_from(usage.ru_majflt).unwrap_or(0)
 }
 
 /// Lets the calling thread's sleeps end when they are due, not up to 50 µs (the default timer slack) later.

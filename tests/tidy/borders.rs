@@ -29,6 +29,7 @@ const UNSAFE: &[&str] = &[
     "src/proto/http1/mask.rs",
     "src/runtime/machine.rs",
     "src/runtime/mailbox.rs",
+    "src/runtime/resident.rs",
     "src/runtime/ring/accept.rs",
     "src/runtime/ring/buffers.rs",
     "src/runtime/ring/fake/mod.rs",

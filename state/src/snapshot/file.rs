@@ -90,6 +90,11 @@ impl Mapped {
         Ok(mapped)
     }
 
+    /// Keeps all pages of the file in memory.
+    pub(crate) fn lock(&self) -> std::io::Result<()> {
+        self.map.lock()
+    }
+
     /// The body, page-aligned.
     pub(crate) fn body(&self) -> &[u8] {
         let end =

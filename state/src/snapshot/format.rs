@@ -86,6 +86,16 @@ pub struct Counts {
     pub graves: u64,
 }
 
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Counts { hosts, services, endpoint_sets, graves } = self;
+        write!(
+            f,
+            "{hosts} host names, {services} services, {endpoint_sets} endpoint sets, {graves} removed keys"
+        )
+    }
+}
+
 /// Why a header is not read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum HeaderError {

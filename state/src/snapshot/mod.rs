@@ -107,6 +107,14 @@ impl Snapshot {
         self.mapped.header.file_octets()
     }
 
+    /// Keeps the whole file in memory for as long as the snapshot lives, so that no look-up waits for the disk.
+    ///
+    /// # Errors
+    /// More than the process may lock (RLIMIT_MEMLOCK).
+    pub fn keep_in_memory(&self) -> std::io::Result<()> {
+        self.mapped.lock()
+    }
+
     /// All stored values, graves included, in no particular order. Allocates. An error says which octets make
     /// no sense.
     pub fn changes(&self) -> impl Iterator<Item = Result<Change, String>> {
