@@ -122,8 +122,11 @@ pub const LISTEN_BACKLOG: i32 = 4096;
 pub const CHANGE_LINE_OCTETS: usize = 4 << 20;
 
 // Edge, per core.
-/// Endpoints whose connections are kept between requests.
-pub const POOLED_ENDPOINTS: usize = 65_536;
+/// Services whose requests and connections are counted, and whose connections are kept.
+pub const POOLED_SERVICES: usize = 65_536;
+/// A service has at most this part of a core's descriptors for its origins, for its clients with requests in flight, and
+/// for those whose requests wait: a quarter each, so that one tenant leaves a quarter.
+pub const SERVICE_SHARE: usize = 4;
 /// Parsed heads kept for the next request.
 pub const SCRATCH_POOL: usize = 256;
 /// How long a connection without a request keeps its request's future, in milliseconds.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::checked::{
     AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, Paths, RequestLimits,
-    ServiceSettings, State, Timeouts,
+    ServiceSettings, State, Timeouts, UpstreamLimits,
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
@@ -28,7 +28,13 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     let retry = retry::retry(&mut top, RetryOn::default());
     let limits = limits(&mut top);
     let paths = top.parse_or("paths", paths, Paths::Normalize);
-    let inherited = ServiceSettings { timeouts: timeouts.origin, limits: limits.request, retry, paths };
+    let inherited = ServiceSettings {
+        timeouts: timeouts.origin,
+        limits: limits.request,
+        upstream: limits.upstream,
+        retry,
+        paths,
+    };
     let services = services::services(&mut top, &inherited, &listeners, state.snapshot.is_some());
     let access_log = access_log(&mut top);
     let process_log = process_log(&mut top);
@@ -144,6 +150,17 @@ pub(super) fn origin_timeouts(section: &mut Section<'_>, inherited: &OriginTimeo
         response_head: section.setting_or(&setting::RESPONSE_HEAD, inherited.response_head),
         body_progress: section.setting_or(&setting::BODY_PROGRESS, inherited.body_progress),
         upstream_idle: section.setting_or(&setting::UPSTREAM_IDLE, inherited.upstream_idle),
+        upstream_wait: section.setting_or(&setting::UPSTREAM_WAIT, inherited.upstream_wait),
+    }
+}
+
+/// The same of what it may have of a core.
+pub(super) fn upstream_limits(section: &mut Section<'_>, inherited: &UpstreamLimits) -> UpstreamLimits {
+    UpstreamLimits {
+        idle_connections: section.setting_or(&setting::UPSTREAM_IDLE_CONNECTIONS, inherited.idle_connections),
+        connections: section.setting_or(&setting::UPSTREAM_CONNECTIONS, inherited.connections),
+        requests: section.setting_or(&setting::UPSTREAM_REQUESTS, inherited.requests),
+        waiting: section.setting_or(&setting::UPSTREAM_WAITING, inherited.waiting),
     }
 }
 
@@ -158,7 +175,7 @@ fn limits(top: &mut Section<'_>) -> Limits {
         },
         response_head_bytes: section.setting(&setting::RESPONSE_HEAD_BYTES),
         connections_per_core: section.setting(&setting::CONNECTIONS_PER_CORE),
-        upstream_idle_connections: section.setting(&setting::UPSTREAM_IDLE_CONNECTIONS),
+        upstream: upstream_limits(&mut section, &UpstreamLimits::default()),
     };
     section.end();
     limits

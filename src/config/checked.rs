@@ -41,6 +41,7 @@ impl Config {
         ServiceSettings {
             timeouts: self.timeouts.origin,
             limits: self.limits.request,
+            upstream: self.limits.upstream,
             retry: self.retry,
             paths: self.paths,
         }
@@ -129,6 +130,7 @@ pub struct Service {
 pub struct ServiceSettings {
     pub timeouts: OriginTimeouts,
     pub limits: RequestLimits,
+    pub upstream: UpstreamLimits,
     /// What is tried a second time.
     pub retry: RetryOn,
     pub paths: Paths,
@@ -168,6 +170,8 @@ pub struct OriginTimeouts {
     pub body_progress: Duration,
     /// An unused connection to an endpoint is closed after this.
     pub upstream_idle: Duration,
+    /// How long a request waits for its turn behind others of its service; then 503.
+    pub upstream_wait: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,8 +182,21 @@ pub struct Limits {
     pub response_head_bytes: usize,
     /// Connections that a core holds at once, clients' and origins' together; beyond: accepting pauses.
     pub connections_per_core: usize,
-    /// Unused connections kept per core and endpoint; beyond: closed after use.
-    pub upstream_idle_connections: usize,
+    /// What a service may override.
+    pub upstream: UpstreamLimits,
+}
+
+/// How much of a core a service may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpstreamLimits {
+    /// Unused connections kept per endpoint; beyond: closed after use.
+    pub idle_connections: usize,
+    /// Connections to all its endpoints, kept ones included; beyond: one that is kept is closed, or requests wait.
+    pub connections: usize,
+    /// Requests in flight; beyond: they wait.
+    pub requests: usize,
+    /// Requests that wait; beyond: 503.
+    pub waiting: usize,
 }
 
 /// What a request may measure. The first three hold for every request before its service is known, so a service can

@@ -166,6 +166,11 @@ fn timeouts() -> Vec<Row> {
             "an unused connection to an endpoint is closed after \
              this",
         )),
+        per_service(number(
+            "timeouts",
+            &setting::UPSTREAM_WAIT,
+            "how long a request waits while its service has `limits.upstream_requests` in flight; then 503",
+        )),
     ]
 }
 
@@ -195,12 +200,27 @@ fn limits() -> Vec<Row> {
             "connections that a core holds at once, clients' and \
              origins' together; beyond: accepting pauses. The process's descriptor limit lowers it",
         ),
-        number(
+        per_service(number(
             "limits",
             &setting::UPSTREAM_IDLE_CONNECTIONS,
             "unused connections kept per core and endpoint; \
              beyond: closed after use",
-        ),
+        )),
+        per_service(number(
+            "limits",
+            &setting::UPSTREAM_CONNECTIONS,
+            "connections of a core to all endpoints of a service; beyond: an unused one is closed, or requests wait",
+        )),
+        per_service(number(
+            "limits",
+            &setting::UPSTREAM_REQUESTS,
+            "requests of a service in flight on a core; beyond: they wait",
+        )),
+        per_service(number(
+            "limits",
+            &setting::UPSTREAM_WAITING,
+            "requests of a service that wait on a core; beyond: 503",
+        )),
         row(
             "paths",
             "normalize",

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
-use super::check::{origin_timeouts, paths};
-use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSettings};
+use super::check::{origin_timeouts, paths, upstream_limits};
+use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSettings, UpstreamLimits};
 use super::listeners::receives;
 use super::reader::{Field, Section};
 use super::setting::Setting;
@@ -49,9 +49,11 @@ fn service(
     let id = section.required("id", "svc_hello").and_then(|f| id(&f, taken));
     let hostnames = section.required("hostnames", "[hello.localhost]").map(|f| hostnames(&f, taken));
     let endpoints = section.required("endpoints", "[\"127.0.0.1:9000\"]").map(|f| endpoints(&f, listeners));
+    let (limits, upstream) = limits(&mut section, inherited);
     let settings = ServiceSettings {
         timeouts: timeouts(&mut section, &inherited.timeouts),
-        limits: limits(&mut section, &inherited.limits),
+        limits,
+        upstream,
         retry: retry::retry(&mut section, inherited.retry),
         paths: section.parse_or("paths", paths, inherited.paths),
     };
@@ -67,8 +69,9 @@ fn timeouts(service: &mut Section<'_>, inherited: &OriginTimeouts) -> OriginTime
     timeouts
 }
 
-fn limits(service: &mut Section<'_>, inherited: &RequestLimits) -> RequestLimits {
-    let Some(mut section) = service.section("limits") else { return *inherited };
+fn limits(service: &mut Section<'_>, inherited: &ServiceSettings) -> (RequestLimits, UpstreamLimits) {
+    let ServiceSettings { limits: inherited, upstream, .. } = inherited;
+    let Some(mut section) = service.section("limits") else { return (*inherited, *upstream) };
     let mut narrowed = |setting: &Setting<usize>, routers: usize| {
         section.parse_or(setting.name, |text| setting.parse_within(routers, text), routers)
     };
@@ -78,13 +81,10 @@ fn limits(service: &mut Section<'_>, inherited: &RequestLimits) -> RequestLimits
         target_bytes: narrowed(&setting::TARGET_BYTES, inherited.target_bytes),
         body_bytes: section.setting_or(&setting::REQUEST_BODY_BYTES, inherited.body_bytes),
     };
-    let routers_own = [
-        setting::RESPONSE_HEAD_BYTES.name,
-        setting::CONNECTIONS_PER_CORE.name,
-        setting::UPSTREAM_IDLE_CONNECTIONS.name,
-    ];
+    let upstream = upstream_limits(&mut section, upstream);
+    let routers_own = [setting::RESPONSE_HEAD_BYTES.name, setting::CONNECTIONS_PER_CORE.name];
     section.end_except(&routers_own, "no service can override it, set it in the router's limits");
-    limits
+    (limits, upstream)
 }
 
 fn id(field: &Field<'_>, taken: &mut Taken) -> Option<ServiceId> {

@@ -2,7 +2,7 @@
 //! docs/reference/configuration.md both follow it.
 use std::time::Duration;
 
-use super::checked::{Limits, OriginTimeouts, RequestLimits, Timeouts};
+use super::checked::{Limits, OriginTimeouts, RequestLimits, Timeouts, UpstreamLimits};
 use super::report::Shown;
 use crate::limits::{
     BODY_OCTETS_MAX, CONNECTIONS_PER_CORE as CONNECTIONS_PER_CORE_MAX, FIELDS_MAX, HEAD_OCTETS_MAX,
@@ -41,6 +41,7 @@ pub(super) const CONNECT: Setting<Duration> = setting("connect", s(3), (ms(20), 
 pub(super) const RESPONSE_HEAD: Setting<Duration> = setting("response_head", s(60), (ms(20), hours(1)));
 pub(super) const BODY_PROGRESS: Setting<Duration> = setting("body_progress", s(60), (ms(100), hours(1)));
 pub(super) const UPSTREAM_IDLE: Setting<Duration> = setting("upstream_idle", s(60), (ms(100), hours(1)));
+pub(super) const UPSTREAM_WAIT: Setting<Duration> = setting("upstream_wait", s(1), (ms(20), s(600)));
 
 // Limits. What the process can take at most is compiled in; a file may ask for less.
 pub(super) const REQUEST_HEAD_BYTES: Setting<usize> =
@@ -56,6 +57,12 @@ pub(super) const CONNECTIONS_PER_CORE: Setting<usize> =
     setting("connections_per_core", CONNECTIONS_PER_CORE_MAX, (1, CONNECTIONS_PER_CORE_MAX));
 pub(super) const UPSTREAM_IDLE_CONNECTIONS: Setting<usize> =
     setting("upstream_idle_connections", 256, (0, 65_536));
+pub(super) const UPSTREAM_CONNECTIONS: Setting<usize> =
+    setting("upstream_connections", 1_024, (1, CONNECTIONS_PER_CORE_MAX));
+pub(super) const UPSTREAM_REQUESTS: Setting<usize> =
+    setting("upstream_requests", 1_024, (1, CONNECTIONS_PER_CORE_MAX));
+pub(super) const UPSTREAM_WAITING: Setting<usize> =
+    setting("upstream_waiting", 1_024, (0, CONNECTIONS_PER_CORE_MAX));
 
 // Access log.
 pub(super) const SUCCESS_SAMPLE: Setting<f64> = setting("success_sample", 0.05, (0.0, 1.0));
@@ -85,6 +92,7 @@ impl Default for OriginTimeouts {
             response_head: RESPONSE_HEAD.default,
             body_progress: BODY_PROGRESS.default,
             upstream_idle: UPSTREAM_IDLE.default,
+            upstream_wait: UPSTREAM_WAIT.default,
         }
     }
 }
@@ -95,7 +103,18 @@ impl Default for Limits {
             request: RequestLimits::default(),
             response_head_bytes: RESPONSE_HEAD_BYTES.default,
             connections_per_core: CONNECTIONS_PER_CORE.default,
-            upstream_idle_connections: UPSTREAM_IDLE_CONNECTIONS.default,
+            upstream: UpstreamLimits::default(),
+        }
+    }
+}
+
+impl Default for UpstreamLimits {
+    fn default() -> Self {
+        Self {
+            idle_connections: UPSTREAM_IDLE_CONNECTIONS.default,
+            connections: UPSTREAM_CONNECTIONS.default,
+            requests: UPSTREAM_REQUESTS.default,
+            waiting: UPSTREAM_WAITING.default,
         }
     }
 }

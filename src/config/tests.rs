@@ -76,10 +76,10 @@ services:
     endpoints: [10.0.0.1:80, "[2001:db8::1]:80"]
     timeouts: { response_head: 2s, connect: 250ms }
     retry: { on: [] }
-    limits: { request_body_bytes: 2000000, target_bytes: 500 }
+    limits: { request_body_bytes: 2000000, target_bytes: 500, upstream_waiting: 0 }
     paths: raw
 timeouts: { request_head: 5s, idle: 1m, drain: 0s,
-  connect: 1s, response_head: 10s, body_progress: 20s, upstream_idle: 5s }
+  connect: 1s, response_head: 10s, body_progress: 20s, upstream_idle: 5s, upstream_wait: 2s }
 retry: { on: [timeout, http_502] }
 paths: strict
 limits:
@@ -90,6 +90,9 @@ limits:
   request_body_bytes: 1000000
   connections_per_core: 20000
   upstream_idle_connections: 0
+  upstream_connections: 4
+  upstream_requests: 3
+  upstream_waiting: 2
 access_log: { path: /var/log/ringway/access.jsonl, success_sample: 1, slow: 300ms,
   fields: [url.path, "@timestamp"] }
 process_log: { level: debug }
@@ -105,8 +108,13 @@ fn everything_may_be_set() {
     assert_eq!(blocks, ["10.0.0.0/8", "2001:db8::1/128"]);
     assert_eq!(config.listeners[0].internal_from, [Cidr::parse("127.0.0.0/8").unwrap()]);
     assert_eq!(config.state.snapshot, Some(PathBuf::from("/srv/base.snap")));
-    let origin =
-        OriginTimeouts { connect: s(1), response_head: s(10), body_progress: s(20), upstream_idle: s(5) };
+    let origin = OriginTimeouts {
+        connect: s(1),
+        response_head: s(10),
+        body_progress: s(20),
+        upstream_idle: s(5),
+        upstream_wait: s(2),
+    };
     assert_eq!(config.timeouts, Timeouts { request_head: s(5), idle: s(60), drain: s(0), origin });
     assert_eq!(config.retry, RetryOn { http_502: true, timeout: true, ..RetryOn::NOTHING });
     let service = &config.services[0];
@@ -119,12 +127,9 @@ fn everything_may_be_set() {
         RequestLimits { head_bytes: 8192, head_fields: 50, target_bytes: 1000, body_bytes: 1_000_000 };
     let overridden = RequestLimits { target_bytes: 500, body_bytes: 2_000_000, ..request };
     assert_eq!(service.settings.limits, overridden);
-    let limits = Limits {
-        request,
-        response_head_bytes: 4096,
-        connections_per_core: 20_000,
-        upstream_idle_connections: 0,
-    };
+    let upstream = UpstreamLimits { idle_connections: 0, connections: 4, requests: 3, waiting: 2 };
+    assert_eq!(service.settings.upstream, UpstreamLimits { waiting: 0, ..upstream });
+    let limits = Limits { request, response_head_bytes: 4096, connections_per_core: 20_000, upstream };
     assert_eq!(config.limits, limits);
     assert_eq!((config.paths, service.settings.paths), (Paths::Strict, Paths::Raw));
     let path = LogPath::File("/var/log/ringway/access.jsonl".into());

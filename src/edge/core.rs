@@ -23,7 +23,7 @@ pub struct Edge {
     pub(super) core: Core,
     settings: RefCell<Rc<Settings>>,
     pub(super) metrics: Arc<CoreMetrics>,
-    pub(super) pool: Rc<Pool>,
+    pub(super) pool: Pool,
     pub(super) ids: RefCell<IdSource>,
     pub(super) log: RefCell<LogSink>,
     view: RefCell<Rc<View>>,
@@ -50,7 +50,7 @@ impl Edge {
     pub fn new(core: Core, parts: EdgeParts) -> Rc<Edge> {
         let EdgeParts { settings, metrics, log, view, ids } = parts;
         Rc::new(Edge {
-            pool: Pool::new(settings.limits.upstream_idle_connections, Arc::clone(&metrics)),
+            pool: Pool::new(Arc::clone(&metrics)),
             second: Cell::new(this_second(core.now())),
             core,
             settings: RefCell::new(Rc::new(settings)),
@@ -72,7 +72,6 @@ impl Edge {
 
     /// Replaces route table and settings for every request from now on, at the same moment: they speak of the same services.
     pub fn configure(&self, settings: Settings, view: View) {
-        self.pool.set_idle_max(settings.limits.upstream_idle_connections);
         self.settings.replace(Rc::new(settings));
         self.view.replace(Rc::new(view));
     }

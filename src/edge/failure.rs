@@ -124,7 +124,9 @@ impl Failure {
             | Reason::OriginBodyCut
             | Reason::OriginBodyStalled => ProblemKind::BadOriginAnswer,
             Reason::ConnectTimeout | Reason::OriginTimeout => ProblemKind::OriginTimeout,
-            Reason::Overloaded | Reason::Draining => ProblemKind::Overloaded,
+            Reason::ServiceFull | Reason::TurnTimeout | Reason::Overloaded | Reason::Draining => {
+                ProblemKind::Overloaded
+            }
             Reason::Internal => ProblemKind::Internal,
         })
     }

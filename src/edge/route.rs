@@ -1,12 +1,14 @@
 //! Host name to endpoint: the tenant boundary. A request goes to the service that its host name belongs to, or nowhere.
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use ringway_state::record::EndpointState;
 use ringway_state::{Endpoints, HostHit};
 
 use super::core::Edge;
-use super::upstream;
+use super::request::Scratch;
+use super::upstream::{self, Service};
 use crate::observe::Reason;
 use crate::pick::{Outlook, two_choices};
 
@@ -20,17 +22,18 @@ pub(super) enum Wanted {
     Only(SocketAddr),
 }
 
+/// A service as this core knows it, and one of its endpoints.
+pub(super) struct Found {
+    pub(super) service: Rc<Service>,
+    pub(super) address: SocketAddr,
+}
+
 /// Finds the service of `host` (lower case, no port) and one of its endpoints in this node's region. Writes the
-/// service's id to `service`.
+/// service's id to `id`.
 ///
 /// # Errors
 /// `UnknownHost` and `Tombstoned`, `NoHealthyEndpoints`.
-pub(super) fn find(
-    edge: &Edge,
-    host: &[u8],
-    wanted: Wanted,
-    service: &mut String,
-) -> Result<SocketAddr, Reason> {
+pub(super) fn find(edge: &Edge, host: &[u8], wanted: Wanted, id: &mut String) -> Result<Found, Reason> {
     let view = edge.view();
     let owner = match view.host(host) {
         Some(HostHit::Service(owner)) => owner,
@@ -40,10 +43,11 @@ pub(super) fn find(
             return Err(Reason::UnknownHost);
         }
     };
-    service.clear();
-    service.push_str(owner.id());
-    let candidates = Candidates { edge, service, endpoints: owner.endpoints(view.local()) };
-    let found = match wanted {
+    id.clear();
+    id.push_str(owner.id());
+    let service = edge.pool.service(id);
+    let candidates = Candidates { edge, id, service: &service, endpoints: owner.endpoints(view.local()) };
+    let address = match wanted {
         Wanted::Any => candidates.best(None).or_else(|| candidates.least_bad(None)),
         Wanted::Rather(tried) => {
             let others = candidates.best(Some(tried)).or_else(|| candidates.least_bad(Some(tried)));
@@ -51,13 +55,25 @@ pub(super) fn find(
         }
         Wanted::Only(tried) => candidates.best(Some(tried)),
     };
-    found.ok_or(Reason::NoHealthyEndpoints)
+    let address = address.ok_or(Reason::NoHealthyEndpoints)?;
+    Ok(Found { service, address })
+}
+
+/// An endpoint for a request whose service has been found before.
+///
+/// # Errors
+/// As [`find`]; and `NoHealthyEndpoints`, if the host name has another service since.
+pub(super) fn again(edge: &Edge, scratch: &Scratch, wanted: Wanted) -> Result<SocketAddr, Reason> {
+    let mut id = String::new();
+    let found = find(edge, scratch.head.host(), wanted, &mut id)?;
+    if id == scratch.service { Ok(found.address) } else { Err(Reason::NoHealthyEndpoints) }
 }
 
 /// The endpoints of a service in this node's region.
 struct Candidates<'a> {
     edge: &'a Edge,
-    service: &'a str,
+    id: &'a str,
+    service: &'a Rc<Service>,
     endpoints: Endpoints<'a>,
 }
 
@@ -70,14 +86,14 @@ impl Candidates<'_> {
 
     /// The less loaded of two that serve as far as this core knows. Those that have failed are probed when it is time.
     fn best(&self, except: Option<SocketAddr>) -> Option<SocketAddr> {
-        let Candidates { edge, service, endpoints } = self;
+        let Candidates { edge, id, service, endpoints } = self;
         let load = |at| {
             let address = self.address(at, except)?;
-            match edge.pool.outlook(address, edge.core.now()) {
+            match service.outlook(address, edge.core.now()) {
                 (Outlook::Good, load) => Some(load),
                 (Outlook::Bad, _) => None,
                 (Outlook::Due, _) => {
-                    upstream::probe(edge, address, &edge.settings().of_service(service).timeouts);
+                    upstream::probe(edge, service, address, edge.settings().of_service(id));
                     None
                 }
             }
@@ -88,9 +104,9 @@ impl Candidates<'_> {
 
     /// The one that should serve again soonest, where none serves: an attempt is better than none.
     fn least_bad(&self, except: Option<SocketAddr>) -> Option<SocketAddr> {
-        let Candidates { edge, endpoints, .. } = self;
+        let Candidates { edge, service, endpoints, .. } = self;
         let all = (0..endpoints.len()).filter_map(|at| self.address(at, except));
-        let least = all.min_by_key(|address| edge.pool.badness(*address, edge.core.now()))?;
+        let least = all.min_by_key(|address| service.badness(*address, edge.core.now()))?;
         edge.metrics.upstream_all_bad.inc();
         Some(least)
     }

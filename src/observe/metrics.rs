@@ -89,6 +89,12 @@ scalars! {
         upstream_reused: Counter,
         /// Kept connections found closed by the endpoint when they were wanted.
         upstream_stale: Counter,
+        /// Requests that waited for their turn, since their service had as many in flight as it may have.
+        upstream_waits: Counter,
+        /// Requests that wait for their turn.
+        upstream_waiting: Gauge,
+        /// Kept connections closed to make room for another of their service.
+        upstream_evicted: Counter,
         /// Endpoints left alone for a while after a failure.
         upstream_backoffs: Counter,
         /// Connections begun to see whether an endpoint that was left alone is back.
@@ -119,7 +125,7 @@ scalars! {
         drains: Counter,
         /// Host names looked up and not found.
         table_lookups_missed: Counter,
-        /// Connections to endpoints closed rather than kept, because the pool was full.
+        /// Requests of services that were not counted, and whose connections were not kept, because enough others were.
         pool_full: Counter,
         /// Connections that let go of a request's memory at once, because enough others kept theirs for the next.
         warm_full: Counter,

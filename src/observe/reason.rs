@@ -108,6 +108,10 @@ reasons! {
     OriginBodyCut = "origin_body_cut", Origin;
     /// The answer's body stood still for too long.
     OriginBodyStalled = "origin_body_stalled", Origin;
+    /// The service has as many requests in flight and waiting as it may have.
+    ServiceFull = "service_full", Gateway;
+    /// The request waited too long for its turn behind others of its service.
+    TurnTimeout = "turn_timeout", Gateway;
     /// A limit of this process was reached.
     Overloaded = "overloaded", Gateway;
     /// A mistake in ringway itself.

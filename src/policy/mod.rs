@@ -1,5 +1,7 @@
 //! Verdicts on one request. Pure: facts come in as values, verdicts go out.
 
 mod second_attempt;
+mod turns;
 
 pub use second_attempt::{ATTEMPTS_MAX, Again, Attempt, End, RetryOn, second_attempt};
+pub use turns::{Ticket, Turns};

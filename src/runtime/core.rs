@@ -31,6 +31,7 @@ struct Inner {
     index: usize,
     driver: RefCell<Driver<Uring>>,
     doorbell: Arc<Doorbell>,
+    open_max: usize,
     start: Instant,
     now: Cell<Instant>,
     /// A task was spawned or woken outside the ring since the last turn.
@@ -48,6 +49,7 @@ impl Core {
             index,
             driver: RefCell::new(driver),
             doorbell,
+            open_max,
             start: now,
             now: Cell::new(now),
             busy: Cell::new(true),
@@ -65,6 +67,11 @@ impl Core {
     /// [`index`](Self::index) as logs and ids carry it.
     pub fn number(&self) -> u16 {
         super::number(self.0.index)
+    }
+
+    /// Descriptors that it may hold.
+    pub fn open_max(&self) -> usize {
+        self.0.open_max
     }
 
     /// The time at which the current batch of completions was taken: one clock reading serves them all.

@@ -89,6 +89,11 @@ impl Stream {
         self.core.driver(|d| d.poll_broken(self.slot, cx.waker()))
     }
 
+    /// Ready once the stream is broken or its deadline has passed, whatever has been received.
+    pub fn poll_fault(&self, cx: &mut Context<'_>) -> Poll<Fault> {
+        self.core.driver(|d| d.poll_fault(self.slot, cx.waker()))
+    }
+
     /// True if nothing unread has come: the test of a pooled connection before it is used again.
     pub fn is_quiet(&self) -> bool {
         self.core.driver(|d| d.is_quiet(self.slot))

@@ -15,6 +15,7 @@ mod dead_endpoints;
 mod forward;
 mod framing;
 mod heads;
+mod isolation;
 mod large;
 mod limits;
 mod log;

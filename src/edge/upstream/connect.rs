@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
 
-use super::{Lease, Pool};
-use crate::config::OriginTimeouts;
+use super::endpoint::{Kept, Lease};
+use super::service::{Open, Service};
+use crate::config::ServiceSettings;
 use crate::edge::core::Edge;
 use crate::edge::failure::Failure;
 use crate::edge::reader::Reader;
+use crate::limits;
 use crate::observe::{CoreMetrics, Reason};
 use crate::runtime::{Core, Stream};
 
@@ -16,7 +17,8 @@ use crate::runtime::{Core, Stream};
 pub(in crate::edge) struct Origin {
     pub(in crate::edge) stream: Stream,
     pub(in crate::edge) reader: Reader,
-    pub(in crate::edge) lease: Lease,
+    lease: Lease,
+    open: Open,
     /// It has carried a request before, so its peer may be about to close it.
     pub(in crate::edge) reused: bool,
 }
@@ -24,35 +26,39 @@ pub(in crate::edge) struct Origin {
 /// A connection without a deadline; a new one if `fresh`: where one kept connection has died, others may have too.
 ///
 /// # Errors
-/// The endpoint refuses, does not answer within `timeout`, or the router is out of descriptors.
+/// The endpoint refuses, does not answer in time, or the router is out of descriptors.
 pub(super) async fn to(
     edge: &Edge,
+    service: &Rc<Service>,
     address: SocketAddr,
-    timeout: Duration,
+    settings: &ServiceSettings,
     fresh: bool,
 ) -> Result<Origin, Failure> {
-    let lease = edge.pool.lease(address, edge.core.now());
-    if !fresh && let Some((stream, reused)) = edge.pool.take(&lease) {
-        return Ok(Origin { stream, reader: Reader::default(), lease, reused });
+    let (core, metrics, reader) = (&edge.core, &edge.metrics, Reader::default());
+    let lease = service.lease(address, core.now());
+    if !fresh && let Some(Kept { stream, open, carried, .. }) = service.take(&lease, metrics) {
+        return Ok(Origin { stream, reader, lease, open, reused: carried });
     }
-    let stream = connect(&edge.core, &edge.metrics, &lease, address, timeout).await?;
-    Ok(Origin { stream, reader: Reader::default(), lease, reused: false })
+    let (stream, open) = connect(core, metrics, service, &lease, address, settings).await?;
+    Ok(Origin { stream, reader, lease, open, reused: false })
 }
 
 async fn connect(
     core: &Core,
     metrics: &CoreMetrics,
+    service: &Rc<Service>,
     lease: &Lease,
     address: SocketAddr,
-    timeout: Duration,
-) -> Result<Stream, Failure> {
+    settings: &ServiceSettings,
+) -> Result<(Stream, Open), Failure> {
     metrics.upstream_connects.inc();
+    let open = service.open(share(core, settings.upstream.connections), metrics);
     let Ok(stream) = core.connect(address) else {
         metrics.upstream_connect_failures.inc();
         return Err(Reason::Overloaded.into());
     };
     let connecting = lease.connecting(core.now());
-    stream.set_timeout(timeout);
+    stream.set_timeout(settings.timeouts.connect);
     if let Err(fault) = stream.connected().await {
         metrics.upstream_connect_failures.inc();
         failed(core, metrics, lease);
@@ -60,11 +66,15 @@ async fn connect(
     }
     connecting.connected(core.now());
     stream.clear_timeout();
-    Ok(stream)
+    Ok((stream, open))
 }
 
-/// The endpoint has failed, and is left alone for a while.
-pub(super) fn failed(core: &Core, metrics: &CoreMetrics, lease: &Lease) {
+/// What a service may have of something that costs a descriptor: `most`, or its share of those that there are.
+pub(super) fn share(core: &Core, most: usize) -> usize {
+    most.min(core.open_max() / limits::SERVICE_SHARE).max(1)
+}
+
+fn failed(core: &Core, metrics: &CoreMetrics, lease: &Lease) {
     if lease.failed(core.now()) {
         metrics.upstream_backoffs.inc();
     }
@@ -72,24 +82,44 @@ pub(super) fn failed(core: &Core, metrics: &CoreMetrics, lease: &Lease) {
 
 /// Sees beside all requests whether an endpoint that was left alone takes connections again. If so, the next request finds
 /// one.
-pub(in crate::edge) fn probe(edge: &Edge, address: SocketAddr, timeouts: &OriginTimeouts) {
-    let (core, pool, metrics) = (edge.core.clone(), Rc::clone(&edge.pool), edge.metrics.clone());
-    let OriginTimeouts { connect: timeout, upstream_idle, .. } = *timeouts;
-    edge.pool.lease(address, edge.core.now()).probed();
+pub(in crate::edge) fn probe(
+    edge: &Edge,
+    service: &Rc<Service>,
+    address: SocketAddr,
+    settings: ServiceSettings,
+) {
+    let (core, metrics, service) = (edge.core.clone(), edge.metrics.clone(), Rc::clone(service));
+    let lease = service.lease(address, core.now());
+    lease.probed();
     edge.core.spawn(async move {
         metrics.upstream_probes.inc();
-        let lease = pool.lease(address, core.now());
-        if let Ok(stream) = connect(&core, &metrics, &lease, address, timeout).await {
-            Pool::keep(&pool, &lease, stream, false, upstream_idle);
-        }
+        let Ok((stream, open)) = connect(&core, &metrics, &service, &lease, address, &settings).await else {
+            return;
+        };
+        let timeout = settings.timeouts.upstream_idle;
+        let kept = Kept { stream, open, carried: false, since: core.now(), timeout };
+        service.keep(&lease, kept, settings.upstream.idle_connections, &metrics);
     });
 }
 
 impl Origin {
-    /// The connection goes back to the pool, or is closed if anything is left on it that nobody asked for.
-    pub(in crate::edge) fn keep(self, edge: &Edge, timeout: Duration) {
-        if self.reader.is_empty() && self.stream.is_quiet() {
-            edge.pool.keep(&self.lease, self.stream, true, timeout);
+    /// The endpoint has answered.
+    pub(super) fn answered(&self) {
+        self.lease.answered();
+    }
+
+    /// The endpoint has taken the connection and broken it: it is left alone for a while.
+    pub(super) fn failed(&self, edge: &Edge) {
+        failed(&edge.core, &edge.metrics, &self.lease);
+    }
+
+    /// The connection is kept for the next request, or closed if anything is left on it that nobody asked for.
+    pub(super) fn keep(self, edge: &Edge, service: &Service, settings: &ServiceSettings) {
+        let Origin { stream, reader, lease, open, .. } = self;
+        if reader.is_empty() && stream.is_quiet() {
+            let timeout = settings.timeouts.upstream_idle;
+            let kept = Kept { stream, open, carried: true, since: edge.core.now(), timeout };
+            service.keep(&lease, kept, settings.upstream.idle_connections, &edge.metrics);
         }
     }
 }

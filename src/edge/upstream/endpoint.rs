@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use super::service::Open;
 use crate::limits;
 use crate::pick::{Backoff, Outlook, Standing};
 use crate::runtime::Stream;
@@ -30,6 +31,7 @@ pub(super) struct Endpoint {
 /// A connection that waits for its next request.
 pub(super) struct Kept {
     pub(super) stream: Stream,
+    pub(super) open: Open,
     /// It has carried a request before.
     pub(super) carried: bool,
     pub(super) since: Instant,
@@ -79,9 +81,18 @@ impl Endpoint {
 }
 
 /// A request in flight at an endpoint.
-pub(in crate::edge) struct Lease(pub(super) Rc<Endpoint>);
+pub(in crate::edge) struct Lease(Rc<Endpoint>);
 
 impl Lease {
+    pub(super) fn new(endpoint: Rc<Endpoint>) -> Lease {
+        endpoint.in_flight.set(endpoint.in_flight.get() + 1);
+        Lease(endpoint)
+    }
+
+    pub(super) fn endpoint(&self) -> &Endpoint {
+        &self.0
+    }
+
     /// The endpoint has answered.
     pub(in crate::edge) fn answered(&self) {
         self.0.standing.set(self.0.standing.get().answered());

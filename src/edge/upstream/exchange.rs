@@ -4,11 +4,11 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 
 use super::Kept;
 use super::connect::{self, Origin};
 use super::trial::{Trial, end_of};
+use super::turn::Turn;
 use super::upload::{RequestBody, Upload, UploadState};
 use crate::config::{Limits, Paths, RequestLimits, ServiceSettings};
 use crate::edge::admit;
@@ -19,7 +19,7 @@ use crate::edge::log::Record;
 use crate::edge::reader::Reader;
 use crate::edge::reply::{self, Done, Reply};
 use crate::edge::request::{Identity, Scratch};
-use crate::edge::route::{self, Wanted};
+use crate::edge::route::{self, Found, Wanted};
 use crate::limits;
 use crate::observe::Reason;
 use crate::policy::{ATTEMPTS_MAX, End};
@@ -55,14 +55,25 @@ enum Conversed {
 /// # Errors
 /// What ended it early. `record.is_answered` tells whether the client has got a part of a response by then.
 pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Failure> {
-    let Exchange { edge, scratch, record, .. } = &mut exchange;
+    let Exchange { edge, client, scratch, record, .. } = &mut exchange;
     let (edge, record, kept) = (*edge, *record, Kept::new());
-    let mut address = route::find(edge, scratch.head.host(), Wanted::Any, &mut scratch.service)?;
+    let Found { service, mut address } =
+        route::find(edge, scratch.head.host(), Wanted::Any, &mut scratch.service)?;
     let settings = edge.settings().of_service(&scratch.service);
     admit::request(scratch, &settings)?;
+    let _turn = match Turn::at_once(edge, &service, &settings) {
+        Some(turn) => turn,
+        None => {
+            let turn = Turn::wait(edge, &service, &settings, &client.stream).await?;
+            // The endpoint that was good then may be dead by now.
+            address = route::again(edge, scratch, Wanted::Any)?;
+            turn
+        }
+    };
     loop {
         record.attempt(address);
-        match exchange.attempt(Trial { address, kept: &kept, settings: &settings }).await? {
+        let trial = Trial { service: &service, address, kept: &kept, settings: &settings };
+        match exchange.attempt(trial).await? {
             Attempted::Answered(goes_on) => {
                 edge.core.keep_head_buffer(kept.into_room());
                 return Ok(goes_on);
@@ -77,9 +88,9 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
 
 impl Exchange<'_> {
     async fn attempt(&mut self, trial: Trial<'_>) -> Result<Attempted, Failure> {
-        let timeouts = &trial.settings.timeouts;
+        let Trial { service, address, settings, .. } = trial;
         let fresh = self.record.attempts() > 1;
-        let mut origin = match connect::to(self.edge, trial.address, timeouts.connect, fresh).await {
+        let mut origin = match connect::to(self.edge, service, address, settings, fresh).await {
             Ok(origin) => origin,
             Err(failure) => return self.again(trial, End::NotConnected, failure),
         };
@@ -87,18 +98,18 @@ impl Exchange<'_> {
         match self.converse(&mut origin, trial).await {
             Ok(Conversed::Done(done)) => {
                 if done.origin_goes_on {
-                    origin.keep(self.edge, timeouts.upstream_idle);
+                    origin.keep(self.edge, service, settings);
                 }
                 Ok(Attempted::Answered(done.client_goes_on))
             }
             Ok(Conversed::Declined(next)) => {
-                self.decline(origin, timeouts.upstream_idle);
+                self.decline(origin, trial);
                 Ok(Attempted::Again(next))
             }
             Err(failure) => {
                 let end = end_of(failure.reason, self.record, origin.reused);
                 if end == (End::Closed { reused: false }) {
-                    connect::failed(&self.edge.core, &self.edge.metrics, &origin.lease);
+                    origin.failed(self.edge);
                 }
                 drop(origin);
                 self.again(trial, end, failure)
@@ -111,14 +122,14 @@ impl Exchange<'_> {
     }
 
     /// Drops a response; its connection goes on if all of it has come.
-    fn decline(&self, mut origin: Origin, timeout: Duration) {
+    fn decline(&self, mut origin: Origin, trial: Trial<'_>) {
         let mut body = BodyReader::new(self.scratch.response.framing());
         loop {
             match body.next(origin.reader.octets()) {
                 Ok(BodyStep::Data(data)) => origin.reader.consume(data.end),
                 Ok(BodyStep::End { used }) if self.scratch.response.keep_alive() => {
                     origin.reader.consume(used);
-                    return origin.keep(self.edge, timeout);
+                    return origin.keep(self.edge, trial.service, trial.settings);
                 }
                 _ => return,
             }
@@ -168,7 +179,7 @@ impl Exchange<'_> {
             .beside(read_head(edge, &mut origin.reader, (up, down), scratch, (identity, record)))
             .await
             .inspect(|_| record.origin_wait.set(edge.core.now() - asked))?;
-        origin.lease.answered();
+        origin.answered();
         if let status @ (502 | 503) = scratch.response.status()
             && let Some(next) = trial.again(edge, scratch, record, End::Answered(status))
         {

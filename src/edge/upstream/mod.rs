@@ -5,11 +5,13 @@ mod endpoint;
 mod exchange;
 mod kept;
 mod pool;
+mod service;
 mod trial;
+mod turn;
 mod upload;
 
 pub(super) use connect::probe;
-pub(super) use endpoint::Lease;
 pub(super) use exchange::{Exchange, run};
 pub(super) use kept::Kept;
 pub(super) use pool::Pool;
+pub(super) use service::Service;

@@ -1,8 +1,9 @@
 //! One attempt of a request: where it goes, and where the next may go when it fails.
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 
-use super::Kept;
+use super::{Kept, Service};
 use crate::config::ServiceSettings;
 use crate::edge::core::Edge;
 use crate::edge::log::Record;
@@ -14,6 +15,7 @@ use crate::policy::{Again, Attempt, End, second_attempt};
 /// An attempt under way.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
+    pub(super) service: &'a Rc<Service>,
     pub(super) address: SocketAddr,
     /// What is left of the request's body.
     pub(super) kept: &'a Kept,
@@ -26,7 +28,7 @@ impl Trial<'_> {
     pub(super) fn again(
         &self,
         edge: &Edge,
-        scratch: &mut Scratch,
+        scratch: &Scratch,
         record: &Record,
         end: End,
     ) -> Option<SocketAddr> {
@@ -41,8 +43,7 @@ impl Trial<'_> {
             Again::Elsewhere => Wanted::Only(self.address),
             Again::Anywhere => Wanted::Rather(self.address),
         };
-        // A host name that has lost its service since is not served from memory.
-        route::find(edge, scratch.head.host(), wanted, &mut scratch.service).ok()
+        route::again(edge, scratch, wanted).ok()
     }
 }
 

@@ -273,6 +273,15 @@ impl<K: Kernel> Driver<K> {
     }
 
     /// The error that ended the stream, if one did; asks nothing of the kernel.
+    pub(crate) fn poll_fault(&mut self, slot: u32, waker: &Waker) -> Poll<Fault> {
+        let s = &mut self.slots[slot as usize];
+        if let Some(fault) = fault(s) {
+            return Poll::Ready(fault);
+        }
+        remember(&mut s.reader, waker);
+        Poll::Pending
+    }
+
     pub(crate) fn poll_broken(&mut self, slot: u32, waker: &Waker) -> Poll<Fault> {
         let s = &mut self.slots[slot as usize];
         match s.errno {
