@@ -11,7 +11,7 @@ TARGET_DIR  := $(or $(CARGO_TARGET_DIR),target)
 HOST        := $(shell PATH="$(PATH)" rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak fuzz clean install format docs lints tests programs demo bench-smoke asan fuzz-smoke
+.PHONY: help run test bench soak fuzz conformance clean install format docs lints tests programs demo bench-smoke asan fuzz-smoke
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ soak: install ## the tests with their long proofs at full length: bodies of 1 Gi
 
 fuzz: install ## every fuzz target, MINUTES=1 each
 	@tools/fuzz $$(( $(MINUTES) * 60 ))
+
+conformance: ## the corpus of HTTP/1.1 cases against nginx and haproxy too: the tables in docs/conformance.md
+	@tools/install tests bench
+	@UPDATE_CONFORMANCE=1 cargo test --locked --test path conformance
 
 clean: ## remove what was built
 	@cargo clean

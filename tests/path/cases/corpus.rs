@@ -25,6 +25,8 @@ pub struct Case {
     pub answers: BTreeMap<String, Vec<Step>>,
     /// The client comes from a trusted proxy.
     pub trusted: bool,
+    /// Others would have to be configured for it.
+    pub own: bool,
     /// What the router must do.
     pub want: Want,
     /// What others may do as well.
@@ -85,6 +87,7 @@ struct Entry {
     answer: Option<String>,
     answers: Option<BTreeMap<String, String>>,
     trusted: Option<bool>,
+    own: Option<bool>,
     client: Option<Vec<String>>,
     client_has: Option<Vec<String>>,
     client_lacks: Option<Vec<String>>,
@@ -176,6 +179,7 @@ impl Entry {
             answer: self.answer.or(group.answer),
             answers: self.answers.or(group.answers),
             trusted: self.trusted.or(group.trusted),
+            own: self.own.or(group.own),
             client: self.client.or(group.client),
             client_has: self.client_has.or(group.client_has),
             client_lacks: self.client_lacks.or(group.client_lacks),
@@ -219,6 +223,7 @@ impl Entry {
             send: filled(self.send.ok_or("no `send`")?)?,
             answers,
             trusted: self.trusted.unwrap_or_default(),
+            own: self.own.unwrap_or_default(),
             want,
             allowed: others
                 .into_iter()
@@ -269,6 +274,11 @@ impl Reply {
 }
 
 impl Case {
+    /// Whether others are asked, too: the rule is one of HTTP and needs no configuration.
+    pub fn is_of_http(&self) -> bool {
+        self.rule.contains("RFC") && !self.own
+    }
+
     pub fn name(&self) -> String {
         format!("{}: {}: {:?}", self.family, self.group, self.row)
     }

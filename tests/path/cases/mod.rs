@@ -1,8 +1,10 @@
 //! The corpus of black-box cases in `tests/cases`, against the router: a client's raw octets, an origin that keeps what
-//! it got, and a strict second parser on either side.
+//! it got, and a strict second parser on either side. `docs/conformance.md` tells what others do with the same cases.
 
 mod corpus;
 mod message;
+mod page;
+mod peers;
 mod play;
 mod recorder;
 mod script;
@@ -47,7 +49,8 @@ fn the_router_does_what_every_case_says() {
     for case in &cases {
         if let Err(mismatch) = stage.play(case) {
             failed += 1;
-            println!("{}\n  {mismatch}\n  {}: {}", case.name(), case.rule, case.why);
+            println!("{}\n  wanted {}, not {}", case.name(), mismatch.wanted, mismatch.told);
+            println!("  {}: {}", case.rule, case.why);
         }
     }
     println!("{} cases", cases.len());

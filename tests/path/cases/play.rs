@@ -8,7 +8,7 @@ use super::corpus::{Case, End, Reply, Want};
 use super::message::{Kind, Message, read};
 use super::recorder::{Asked, PAUSE, Recorder};
 use super::script::Step;
-use super::verdict::{self, Strictness};
+use super::verdict::{self, Mismatch, Strictness};
 use crate::support::pause;
 
 /// Who is asked.
@@ -51,8 +51,11 @@ struct Client<'a> {
 }
 
 impl Stage<'_> {
-    /// Plays a case; all that is wrong with what came of it.
-    pub fn play(&self, case: &Case) -> Result<Seen, String> {
+    /// Plays a case.
+    ///
+    /// # Errors
+    /// What came of it is not what the case wants.
+    pub fn play(&self, case: &Case) -> Result<(), Mismatch> {
         self.recorder.begin(&case.answers);
         let wants: Vec<&Want> = std::iter::once(&case.want).chain(&case.allowed).collect();
         let wants = if self.strictness == Strictness::Exact { &wants[..1] } else { &wants[..] };
@@ -77,7 +80,7 @@ impl Stage<'_> {
         seen.asked = asked;
         seen.faults.extend(faults.into_iter().map(|fault| format!("the origin got {fault}")));
         match verdict::mismatch(wants, &seen, self.strictness) {
-            None => Ok(seen),
+            None => Ok(()),
             Some(mismatch) => Err(mismatch),
         }
     }
@@ -90,7 +93,7 @@ impl Stage<'_> {
         client.run(&[Step::Octets(request.to_vec())], self.strictness);
         match verdict::mismatch(&[&want], &client.seen, Strictness::Lenient) {
             None => Ok(()),
-            Some(mismatch) => Err(format!("a stranger's request after it: {mismatch}")),
+            Some(mismatch) => Err(format!("a stranger's request after it: {}", mismatch.told)),
         }
     }
 }
@@ -126,13 +129,13 @@ impl<'a> Client<'a> {
                     self.seen.end = Ended::Reset;
                     return;
                 }
-                Step::Head | Step::Body | Step::Hold => {}
+                Step::Head | Step::Body => {}
             }
         }
         loop {
             let got = self.seen.replies.len();
-            let all_open = self.wants.iter().all(|want| want.replies.len() == got && want.end == End::Open);
-            if all_open {
+            let all_said = self.wants.iter().all(|want| want.replies.len() == got);
+            if all_said && self.wants.iter().any(|want| want.end == End::Open) {
                 return self.ask_again();
             }
             if !self.reply(strictness) {

@@ -107,7 +107,6 @@ impl Talk {
                     Step::Octets(octets) => self.say(&octets),
                     Step::Pause => pause(PAUSE),
                     Step::Body => self.body(),
-                    Step::Hold => while self.more() {},
                     Step::Fin => {
                         let _ = self.visit.wire.stream.shutdown(Shutdown::Write);
                         while self.more() {}

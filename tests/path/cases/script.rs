@@ -11,7 +11,6 @@
 //! | `«fin»`, `«reset»` | the side that sends ends the connection |
 //! | `«head»`, as an origin's first | it goes on as soon as it has the request's head |
 //! | `«body»` | the origin reads the request to its end |
-//! | `«hold»` | the origin waits until the other side ends the connection |
 
 /// Never a request: it is part of a body, or stands behind what ends the connection.
 pub const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a.test\r\n\r\n";
@@ -25,7 +24,6 @@ pub enum Step {
     Reset,
     Head,
     Body,
-    Hold,
 }
 
 /// # Errors
@@ -44,7 +42,6 @@ pub fn script(text: &str) -> Result<Vec<Step>, String> {
             "reset" => steps.push(Step::Reset),
             "head" => steps.push(Step::Head),
             "body" => steps.push(Step::Body),
-            "hold" => steps.push(Step::Hold),
             "smuggled" => add(&mut steps, SMUGGLED)?,
             _ => {
                 let (count, part) = word.split_once('*').ok_or(format!("no such word: «{word}»"))?;
