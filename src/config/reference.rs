@@ -163,8 +163,7 @@ fn timeouts() -> Vec<Row> {
         per_service(number(
             "timeouts",
             &setting::UPSTREAM_IDLE,
-            "an unused connection to an endpoint is closed after \
-             this",
+            "an unused connection to an endpoint is closed after this, or before the time that the origin's `Keep-Alive` tells",
         )),
         per_service(number(
             "timeouts",

@@ -87,7 +87,7 @@ scalars! {
         upstream_connect_failures: Counter,
         /// Requests sent on a kept connection.
         upstream_reused: Counter,
-        /// Kept connections found closed by the endpoint when they were wanted.
+        /// Kept connections found closed by the endpoint, or too old, when they were wanted.
         upstream_stale: Counter,
         /// Requests that waited for their turn, since their service had as many in flight as it may have.
         upstream_waits: Counter,

@@ -24,6 +24,7 @@ mod many;
 mod origin_faults;
 mod panics;
 mod paths;
+mod pools;
 mod process;
 mod reload;
 mod rewriting;

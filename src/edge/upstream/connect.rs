@@ -1,7 +1,9 @@
 //! A connection to an endpoint: a kept one, or a new one.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::Duration;
 
 use super::endpoint::{Kept, Lease};
 use super::service::{Open, Service};
@@ -19,6 +21,8 @@ pub(in crate::edge) struct Origin {
     pub(in crate::edge) reader: Reader,
     lease: Lease,
     open: Open,
+    /// How long it may wait for its next request.
+    idle: Cell<Duration>,
     /// It has carried a request before, so its peer may be about to close it.
     pub(in crate::edge) reused: bool,
 }
@@ -35,12 +39,13 @@ pub(super) async fn to(
     fresh: bool,
 ) -> Result<Origin, Failure> {
     let (core, metrics, reader) = (&edge.core, &edge.metrics, Reader::default());
+    let idle = Cell::new(settings.timeouts.upstream_idle);
     let lease = service.lease(address, core.now());
-    if !fresh && let Some(Kept { stream, open, carried, .. }) = service.take(&lease, metrics) {
-        return Ok(Origin { stream, reader, lease, open, reused: carried });
+    if !fresh && let Some(Kept { stream, open, carried, .. }) = service.take(&lease, core.now(), metrics) {
+        return Ok(Origin { stream, reader, lease, open, idle, reused: carried });
     }
     let (stream, open) = connect(core, metrics, service, &lease, address, settings).await?;
-    Ok(Origin { stream, reader, lease, open, reused: false })
+    Ok(Origin { stream, reader, lease, open, idle, reused: false })
 }
 
 async fn connect(
@@ -103,9 +108,10 @@ pub(in crate::edge) fn probe(
 }
 
 impl Origin {
-    /// The endpoint has answered.
-    pub(super) fn answered(&self) {
+    /// The endpoint has answered; the connection may wait for as long as `idle` after that.
+    pub(super) fn answered(&self, idle: Duration) {
         self.lease.answered();
+        self.idle.set(idle);
     }
 
     /// The endpoint has taken the connection and broken it: it is left alone for a while.
@@ -115,10 +121,9 @@ impl Origin {
 
     /// The connection is kept for the next request, or closed if anything is left on it that nobody asked for.
     pub(super) fn keep(self, edge: &Edge, service: &Service, settings: &ServiceSettings) {
-        let Origin { stream, reader, lease, open, .. } = self;
+        let Origin { stream, reader, lease, open, idle, .. } = self;
         if reader.is_empty() && stream.is_quiet() {
-            let timeout = settings.timeouts.upstream_idle;
-            let kept = Kept { stream, open, carried: true, since: edge.core.now(), timeout };
+            let kept = Kept { stream, open, carried: true, since: edge.core.now(), timeout: idle.get() };
             service.keep(&lease, kept, settings.upstream.idle_connections, &edge.metrics);
         }
     }

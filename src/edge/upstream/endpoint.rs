@@ -38,6 +38,14 @@ pub(super) struct Kept {
     pub(super) timeout: Duration,
 }
 
+impl Kept {
+    /// It may carry a request now: its time is not over, and nothing has come on it since, no FIN, no reset, no octet that
+    /// nobody asked for.
+    pub(super) fn is_good(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) < self.timeout && self.stream.is_quiet()
+    }
+}
+
 impl Endpoint {
     pub(super) fn new(now: Instant) -> Endpoint {
         Endpoint {

@@ -23,7 +23,9 @@ use crate::edge::route::{self, Found, Wanted};
 use crate::limits;
 use crate::observe::Reason;
 use crate::policy::{ATTEMPTS_MAX, End};
-use crate::proto::http1::{BodyReader, BodyStep, Parsed, RequestEdits, Scheme, write_request_head};
+use crate::proto::http1::{
+    BodyReader, BodyStep, Parsed, RequestEdits, Scheme, idle_time, keep_alive_timeout, write_request_head,
+};
 use crate::runtime::Stream;
 
 /// Everything one exchange works with.
@@ -179,7 +181,8 @@ impl Exchange<'_> {
             .beside(read_head(edge, &mut origin.reader, (up, down), scratch, (identity, record)))
             .await
             .inspect(|_| record.origin_wait.set(edge.core.now() - asked))?;
-        origin.answered();
+        let theirs = keep_alive_timeout(scratch.response.fields(), &origin.reader.octets()[..length]);
+        origin.answered(idle_time(timeouts.upstream_idle, theirs));
         if let status @ (502 | 503) = scratch.response.status()
             && let Some(next) = trial.again(edge, scratch, record, End::Answered(status))
         {

@@ -71,11 +71,11 @@ impl Service {
         closed.is_some()
     }
 
-    /// A kept connection on which nothing has come since: no FIN, no reset, no octet that nobody asked for.
-    pub(super) fn take(&self, lease: &Lease, metrics: &CoreMetrics) -> Option<Kept> {
+    /// A kept connection that may carry a request.
+    pub(super) fn take(&self, lease: &Lease, now: Instant, metrics: &CoreMetrics) -> Option<Kept> {
         while let Some(kept) = lease.endpoint().idle.borrow_mut().pop() {
             metrics.upstream_idle.dec();
-            if kept.stream.is_quiet() {
+            if kept.is_good(now) {
                 metrics.upstream_reused.inc();
                 return Some(kept);
             }
@@ -87,7 +87,7 @@ impl Service {
     /// Keeps a connection for its next request, if there are fewer than `most` at its endpoint.
     pub(super) fn keep(&self, lease: &Lease, kept: Kept, most: usize, metrics: &CoreMetrics) {
         let mut idle = lease.endpoint().idle.borrow_mut();
-        if idle.len() < most && self.is_known {
+        if idle.len() < most && self.is_known && !kept.timeout.is_zero() {
             kept.stream.clear_timeout();
             metrics.upstream_idle.inc();
             idle.push(kept);
@@ -100,7 +100,7 @@ impl Service {
         endpoints.retain(|_, endpoint| {
             let mut idle = endpoint.idle.borrow_mut();
             let before = idle.len();
-            idle.retain(|kept| kept.stream.is_quiet() && now.duration_since(kept.since) < kept.timeout);
+            idle.retain(|kept| kept.is_good(now));
             (idle.len()..before).for_each(|_| metrics.upstream_idle.dec());
             !idle.is_empty() || endpoint.in_flight.get() > 0 || endpoint.is_remembered(now)
         });

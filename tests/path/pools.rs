@@ -1,0 +1,60 @@
+//! Connections kept to origins: made when they are needed, closed when they are not.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::*;
+
+fn get(host: usize) -> String {
+    format!("GET / HTTP/1.1\r\nHost: h{host}.test\r\n\r\n")
+}
+
+/// a thousand services are configured and ten are used.
+#[test]
+fn only_services_in_use_have_connections() {
+    let origin = Origin::saying("fine");
+    let setup = (0..1_000).fold(Setup::new(), |setup, n| {
+        setup.service(&format!("svc_{n}"), &[&format!("h{n}.test")], &[origin.address])
+    });
+    let router = setup.set("timeouts.upstream_idle", "400ms").start();
+    assert_eq!(origin.connections(), 0, "nobody has asked yet");
+    let mut client = router.connect();
+    for n in 0..1_000 {
+        assert_eq!(client.ask(get(n % 10)).status, 200);
+    }
+    // Each service has its own, though the endpoint is the same for all.
+    assert_eq!((origin.connections(), router.metric("ringway_upstream_idle")), (10, 10));
+    assert!(router.metric("ringway_upstream_reused_total") >= 950);
+    router.wait_metric("ringway_upstream_idle", 0);
+    wait_until("all are closed", || origin.open() == 0);
+    assert_eq!(client.ask(get(3)).status, 200);
+}
+
+/// An origin that closes idle connections says so, and is not met as it closes.
+#[test]
+fn a_kept_connection_is_given_up_before_its_origin_does() {
+    let origin = Origin::answering(|head, _| {
+        let keep = match head.path() {
+            "/short" => "timeout=1, max=100",
+            "/never" => "timeout=0",
+            _ => "timeout=60",
+        };
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nKeep-Alive: {keep}\r\n\r\n").into_bytes()
+    });
+    let setup = Setup::to(&[origin.address]).set("cores", json!([ringway::runtime::machine::cpus()[0]]));
+    let router = setup.start();
+    let mut client = router.connect();
+    for (path, wait, connections) in [
+        ("/long", 0, 1),
+        ("/long", 700, 1),
+        ("/short", 0, 1),
+        ("/long", 700, 2),
+        ("/never", 0, 2),
+        ("/long", 0, 3),
+    ] {
+        pause(Duration::from_millis(wait));
+        let got = client.ask(format!("GET {path} HTTP/1.1\r\nHost: a.test\r\n\r\n"));
+        assert_eq!((got.status, origin.connections()), (200, connections), "{path} after {wait} ms");
+    }
+}
