@@ -1,6 +1,6 @@
 //! A client's connection between and during requests.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
@@ -19,6 +19,8 @@ pub(super) struct Client {
     pub(super) reader: Reader,
     pub(super) door: Rc<Door>,
     peer: OnceCell<Peer>,
+    /// It has sent a request, or been given time for it.
+    asked: Cell<bool>,
 }
 
 /// Who is at the other end.
@@ -56,7 +58,7 @@ pub(super) enum Next {
 
 impl Client {
     pub(super) fn new(stream: Stream, door: Rc<Door>) -> Client {
-        Client { stream, reader: Reader::default(), door, peer: OnceCell::new() }
+        Client { stream, reader: Reader::default(), door, peer: OnceCell::new(), asked: Cell::new(false) }
     }
 
     /// Waits for the first octet of a request for as long as `within`, holding nothing meanwhile.
@@ -64,10 +66,16 @@ impl Client {
         if !self.reader.is_empty() {
             return Next::Request;
         }
-        if edge.is_draining() {
+        if edge.is_draining() && self.asked.get() {
             return Next::End;
         }
-        match self.stream.idle(within).await {
+        let mut waited = self.stream.idle(within).await;
+        if waited == Err(Fault::TimedOut) && edge.is_draining() && !self.asked.get() {
+            // Whoever had just connected when the drain began has a request on the way.
+            waited = self.stream.idle(Duration::from_millis(limits::LISTENER_CLOSE_MS)).await;
+        }
+        self.asked.set(true);
+        match waited {
             Ok(true) => Next::Request,
             Err(Fault::TimedOut) => Next::Nothing,
             Ok(false) | Err(Fault::Os(_)) => Next::End,

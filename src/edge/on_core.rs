@@ -76,13 +76,10 @@ pub(super) async fn run(
                 core.spawn(close(core.clone(), closed, settled.clone()));
             }
             Order::Drain => {
-                fronts.iter().for_each(|front| {
-                    front.door.close();
-                    front.listener.stop();
-                });
                 edge.drain();
+                let closed = std::mem::take(&mut fronts);
                 if let Some(idle) = idle.take() {
-                    core.spawn(tell_when_idle(Rc::clone(&edge), idle));
+                    core.spawn(drain(Rc::clone(&edge), closed, idle));
                 }
             }
             Order::Stop => return core.stop(),
@@ -127,6 +124,11 @@ async fn close(core: Core, closed: Vec<Front>, settled: impl Fn()) {
     }
     closed.iter().for_each(|front| front.listener.stop());
     settled();
+}
+
+async fn drain(edge: Rc<Edge>, closed: Vec<Front>, idle: impl FnOnce()) {
+    close(edge.core.clone(), closed, || ()).await;
+    tell_when_idle(edge, idle).await;
 }
 
 async fn tell_when_idle(edge: Rc<Edge>, idle: impl FnOnce()) {

@@ -1,5 +1,8 @@
 //! The router as a process: what it refuses to start with, and how it ends.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -169,6 +172,36 @@ fn sigterm_drains() {
     let mut paths: Vec<String> = router.log().iter().map(|line| line["url.path"].to_string()).collect();
     paths.sort_unstable(); // two cores wrote them
     assert_eq!(paths, ["\"/\"", "\"/slow\""]);
+}
+
+/// Asks on one new connection after the other until none comes about; how many answers came, and what went wrong.
+fn ask_anew(router: std::net::SocketAddr, answered: &AtomicUsize) -> Result<(), String> {
+    while let Ok(mut stream) = TcpStream::connect_timeout(&router, Duration::from_millis(300)) {
+        let mut answer = String::new();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        let asked = stream.write_all(b"GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n");
+        asked.and_then(|()| stream.read_to_string(&mut answer)).map_err(|error| error.to_string())?;
+        if !answer.starts_with("HTTP/1.1 200 ") {
+            return Err(format!("answered {answer:?}"));
+        }
+        answered.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_drain_cuts_off_no_client_that_has_connected() {
+    let origin = Origin::saying("a");
+    let mut router = Setup::to(&[origin.address]).start();
+    let (address, answered) = (router.address, AtomicUsize::new(0));
+    let outcomes: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..8).map(|_| scope.spawn(|| ask_anew(address, &answered))).collect();
+        wait_until("requests are answered", || answered.load(Ordering::Relaxed) > 500);
+        router.part.signal("TERM");
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    assert_eq!(outcomes, vec![Ok(()); 8]);
+    assert_eq!(router.part.wait_exit(SOON).code(), Some(0), "{}", router.part.said());
 }
 
 #[test]
