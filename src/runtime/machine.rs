@@ -3,12 +3,15 @@
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::ring::kernel::{Kernel, Kind, Op, Token, Wait};
 use super::ring::uring::{BUFFER_OCTETS, Uring};
 use crate::limits;
 
+/// Where glommio reads which CPUs share what.
+const CPUS: &str = "/sys/devices/system/cpu";
 /// The smallest send buffers hold some KiB.
 const MORE_THAN_A_SOCKET_TAKES: usize = 1 << 20;
 
@@ -29,6 +32,10 @@ pub(super) fn lacking(lacks: impl Into<String>, mend: impl Into<String>) -> Lack
 /// # Errors
 /// [`Lacking`] with the cause as far as the kernel tells it.
 pub fn probe() -> Result<(), Lacking> {
+    if !Path::new(CPUS).is_dir() {
+        let what = format!("there is no {CPUS}, which tells what CPUs there are");
+        return Err(lacking(what, "mount it with: mount -t sysfs sysfs /sys"));
+    }
     let mut ring = Uring::new().map_err(|e| ring_refused(&e))?;
     let newer = "boot Linux 6.1 or newer (Debian 12: apt-get install linux-image-amd64, then reboot)";
     if !silent_send(&mut ring).map_err(|e| ring_refused(&e))? {
