@@ -179,6 +179,14 @@ pub const LOG_BUSY_OCTETS: usize = LOG_RING_OCTETS / 8;
 /// How long after a failed write it tries again, and how often it asks whether its file was renamed, in milliseconds.
 pub const LOG_RETRY_MS: u64 = 1_000;
 
+// Errors by service.
+/// Services that have series of their own; the rest share one (ringway_service_errors_displaced_total).
+pub const SERVICE_ERRORS_SERIES: usize = 100;
+/// Services whose errors a core keeps apart until it hands them over, every EXPORT_MS; those of more are told together.
+pub const SERVICE_ERRORS_PENDING: usize = 256;
+/// After this, errors count half as much for who has a series, in milliseconds.
+pub const SERVICE_ERRORS_AGE_MS: u64 = 60_000;
+
 // Admin listener.
 /// Connections at a time; more wait in the kernel's queue.
 pub const ADMIN_CONNECTIONS_MAX: usize = 64;

@@ -11,8 +11,8 @@ use super::request::Scratch;
 use super::settings::Settings;
 use super::upstream::Pool;
 use crate::limits;
-use crate::observe::CoreMetrics;
 use crate::observe::access::LogSink;
+use crate::observe::{CoreMetrics, ErrorKind, PendingErrors, ServiceErrors};
 use crate::proto::date::HttpDate;
 use crate::proto::trace::IdSource;
 use crate::runtime::{Core, machine, millis};
@@ -26,6 +26,8 @@ pub struct Edge {
     pub(super) pool: Pool,
     pub(super) ids: RefCell<IdSource>,
     pub(super) log: RefCell<LogSink>,
+    errors: RefCell<PendingErrors>,
+    all_errors: Arc<ServiceErrors>,
     view: RefCell<Rc<View>>,
     /// Boxed, so that lending one moves a pointer.
     #[allow(clippy::vec_box)]
@@ -42,13 +44,15 @@ pub struct EdgeParts {
     pub settings: Settings,
     pub metrics: Arc<CoreMetrics>,
     pub log: LogSink,
+    /// Of all cores.
+    pub errors: Arc<ServiceErrors>,
     pub view: View,
     pub ids: IdSource,
 }
 
 impl Edge {
     pub fn new(core: Core, parts: EdgeParts) -> Rc<Edge> {
-        let EdgeParts { settings, metrics, log, view, ids } = parts;
+        let EdgeParts { settings, metrics, log, errors, view, ids } = parts;
         Rc::new(Edge {
             pool: Pool::new(Arc::clone(&metrics)),
             second: Cell::new(this_second(core.now())),
@@ -57,6 +61,8 @@ impl Edge {
             metrics,
             ids: RefCell::new(ids),
             log: RefCell::new(log),
+            errors: RefCell::default(),
+            all_errors: errors,
             view: RefCell::new(Rc::new(view)),
             scratch: RefCell::default(),
             draining: Cell::new(false),
@@ -119,6 +125,12 @@ impl Edge {
         }
     }
 
+    /// Counts a request to `service` (empty if it reached none) that went wrong.
+    pub(super) fn count_error(&self, service: &str, status: u16, kind: ErrorKind) {
+        self.metrics.errors.count(kind, status);
+        self.errors.borrow_mut().count(service, kind);
+    }
+
     /// Heads to parse into, reused between requests.
     pub(super) fn take_scratch(&self) -> Box<Scratch> {
         self.scratch.borrow_mut().pop().unwrap_or_default()
@@ -141,6 +153,7 @@ impl Edge {
             self.metrics.panics.add(panics - self.metrics.panics.get());
             self.metrics.major_faults.add(machine::major_faults() - self.metrics.major_faults.get());
             self.metrics.ring.store(&self.core.stats());
+            self.all_errors.take(&mut self.errors.borrow_mut(), self.core.now());
             if self.core.now() >= next_sweep {
                 next_sweep = self.core.now() + Duration::from_millis(limits::SWEEP_MS);
                 self.pool.sweep(self.core.now());

@@ -2,21 +2,22 @@
 
 use std::cell::Cell;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::client::Client;
 use super::core::Edge;
 use super::request::{Identity, Scratch};
-use crate::observe::Reason;
+use super::stopwatch::Stopwatch;
 use crate::observe::access::{AccessRecord, should_log};
+use crate::observe::{ErrorKind, Reason};
+use crate::runtime::millis;
 
 /// One request's figures. Cells, since request and response body are on their way at the same time.
 pub(super) struct Record {
-    started: Instant,
+    pub(super) watch: Stopwatch,
     status: Cell<u16>,
     attempts: Cell<u8>,
     endpoint: Cell<Option<SocketAddr>>,
-    pub(super) origin_wait: Cell<Duration>,
     /// The origin has sent an octet of a response.
     pub(super) origin_spoke: Cell<bool>,
     /// Octets of content from the client, and to it.
@@ -29,13 +30,13 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(started: Instant) -> Record {
+    /// Of a request whose first octet came at `began` and whose head is whole `now`.
+    pub(super) fn new(began: Instant, now: Instant) -> Record {
         Record {
-            started,
+            watch: Stopwatch::new(began, now),
             status: Cell::new(0),
             attempts: Cell::new(0),
             endpoint: Cell::new(None),
-            origin_wait: Cell::new(Duration::ZERO),
             origin_spoke: Cell::new(false),
             content_in: Cell::new(0),
             content_out: Cell::new(0),
@@ -81,18 +82,15 @@ pub(super) fn finish(
 ) {
     let (metrics, settings) = (&edge.metrics, edge.settings());
     let policy = &settings.access_log;
-    let duration = edge.core.now().saturating_duration_since(record.started);
-    let origin = record.origin_wait.get().min(duration);
-    let status = record.status.get();
-    if status != 0 {
-        metrics.requests.of(status).inc();
-    }
+    let (status, times) = (record.status.get(), record.watch.times(edge.core.now()));
+    let duration = times.whole();
+    metrics.ended(status, &times);
     if let Some(reason) = reason {
         metrics.failed(reason);
     }
-    metrics.duration.record(duration);
-    metrics.origin.record(origin);
-    metrics.overhead.record(duration - origin);
+    if let Some(kind) = ErrorKind::of(status, reason) {
+        edge.count_error(&scratch.service, status, kind);
+    }
     let (content_in, content_out) = (record.content_in.get(), record.content_out.get());
     let octets_in = content_in + scratch.octets.len() as u64;
     let octets_out = content_out + record.heads_out.get();
@@ -108,7 +106,7 @@ pub(super) fn finish(
     let named = !scratch.octets.is_empty();
     let text = |octets: &'static [u8]| octets;
     let line = AccessRecord {
-        time_unix_ms: edge.unix_ms().saturating_sub(crate::runtime::millis(duration)),
+        time_unix_ms: edge.unix_ms().saturating_sub(millis(times.head + duration)),
         request_id: &identity.request_id,
         trace_id: trace.trace_id(),
         span_id: trace.span_id(),
@@ -122,8 +120,7 @@ pub(super) fn finish(
         attempts: record.attempts.get(),
         octets_in,
         octets_out,
-        duration,
-        origin,
+        times,
         reason,
         core: edge.core.number(),
     };

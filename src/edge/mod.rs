@@ -16,18 +16,16 @@ mod client;
 mod core;
 mod door;
 mod failure;
-mod fronts;
 mod log;
 mod on_core;
+mod process;
 mod reader;
 mod relay;
-mod reload;
 mod reply;
 mod request;
-mod role;
 mod route;
-mod router;
 mod settings;
+mod stopwatch;
 mod upstream;
 
 use std::future::Future;
@@ -40,8 +38,8 @@ use client::{Client, Next};
 use door::Door;
 use failure::{Detail, Failure};
 use log::Record;
+pub use process::{RunError, run};
 use request::{Identity, Scratch};
-pub use role::{RunError, run};
 pub use settings::Settings;
 
 use crate::limits;
@@ -112,12 +110,13 @@ async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
 /// One request, from its head to its line in the log; true if the connection may carry another.
 async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) -> bool {
     scratch.clear();
+    let began = edge.core.now();
     let identity = match request::read(edge, client, scratch).await {
         Ok(Some(identity)) => Ok(identity),
         Ok(None) => return false,
         Err(failure) => Err(failure),
     };
-    let record = Record::new(edge.core.now());
+    let record = Record::new(began, edge.core.now());
     let in_flight = InFlight::new(edge);
     let (identity, outcome) = match identity {
         Ok(identity) => {

@@ -12,8 +12,8 @@ use super::core::{Edge, EdgeParts};
 use super::door::{Door, Trust};
 use super::settings::Settings;
 use crate::limits;
-use crate::observe::CoreMetrics;
 use crate::observe::access::LogSink;
+use crate::observe::{CoreMetrics, ServiceErrors};
 use crate::proto::trace::IdSource;
 use crate::runtime::{Core, Listener, Receiver};
 
@@ -41,6 +41,7 @@ pub(super) struct Configuration {
 pub(super) struct CoreParts {
     pub(super) metrics: Arc<CoreMetrics>,
     pub(super) log: LogSink,
+    pub(super) errors: Arc<ServiceErrors>,
     pub(super) ids: IdSource,
     pub(super) configuration: Configuration,
 }
@@ -61,9 +62,9 @@ pub(super) async fn run(
     settled: impl Fn() + Clone + 'static,
     idle: impl FnOnce() + 'static,
 ) {
-    let CoreParts { metrics, log, ids, configuration } = parts;
+    let CoreParts { metrics, log, errors, ids, configuration } = parts;
     let Configuration { settings, view, fronts: wanted, .. } = configuration;
-    let edge = Edge::new(core.clone(), EdgeParts { settings, metrics, log, view, ids });
+    let edge = Edge::new(core.clone(), EdgeParts { settings, metrics, log, errors, view, ids });
     let mut fronts = Vec::new();
     open(&edge, &mut fronts, wanted);
     core.spawn(Rc::clone(&edge).housekeep());

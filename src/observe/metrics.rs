@@ -1,10 +1,11 @@
 //! Everything that one core counts.
 
 use super::cell::{Counter, Gauge};
+use super::errors::ErrorCounters;
 use super::histogram::Histogram;
 use super::reason::Reason;
+use super::times::{Stage, Times};
 use crate::runtime::RingStats;
-use std::time::Duration;
 
 /// One number of one core as it is exported.
 pub(super) struct Scalar {
@@ -135,12 +136,18 @@ scalars! {
         requests: ByClass,
         /// Failures by reason, in the order of `Reason::ALL`.
         failures: Failures,
+        /// Errors by whose fault they were.
+        errors: ErrorCounters,
         /// What the socket ring counts.
         ring: RingCounters,
         /// From the end of a request's head to its answer's last octet, as seen here; to the turn of the ring.
         duration: Histogram,
         /// What of it was waiting for the origin.
         origin: Histogram,
+        /// What of it was the answer's body on its way.
+        transfer: Histogram,
+        /// What of it was waiting for its turn, of requests that had to.
+        queue: Histogram,
         /// The rest: what ringway added.
         overhead: Histogram,
     }
@@ -154,13 +161,20 @@ impl CoreMetrics {
         self.failures[reason as usize].inc();
     }
 
-    /// Counts an answer and its times; `origin` is what of `duration` was waiting for the origin.
+    /// Counts a request that ended with `status` (0 if it got no answer), and its times.
     #[inline]
-    pub fn answered(&self, status: u16, duration: Duration, origin: Duration) {
-        self.requests.of(status).inc();
-        self.duration.record(duration);
-        self.origin.record(origin);
-        self.overhead.record(duration.saturating_sub(origin));
+    pub fn ended(&self, status: u16, times: &Times) {
+        if status != 0 {
+            self.requests.of(status).inc();
+        }
+        self.duration.record(times.whole());
+        self.origin.record(times.origin());
+        self.transfer.record(times.of(Stage::Body));
+        self.overhead.record(times.of(Stage::Route));
+        let queue = times.of(Stage::Queue);
+        if !queue.is_zero() {
+            self.queue.record(queue);
+        }
     }
 }
 
@@ -240,7 +254,7 @@ ring_counters! {
 #[cfg(test)]
 mod tests {
     use super::{ByClass, CoreMetrics, Value};
-    use crate::observe::Reason;
+    use crate::observe::{Reason, Times};
     use crate::runtime::RingStats;
     use std::time::Duration;
 
@@ -256,7 +270,7 @@ mod tests {
     #[test]
     fn an_answer_is_counted_once_everywhere() {
         let metrics = CoreMetrics::default();
-        metrics.answered(502, Duration::from_millis(5), Duration::from_millis(3));
+        metrics.ended(502, &Times::split(Duration::from_millis(5), Duration::from_millis(3)));
         metrics.failed(Reason::OriginReset);
         assert_eq!(metrics.requests.counts(), [0, 0, 0, 0, 1]);
         let sums = [&metrics.duration, &metrics.origin, &metrics.overhead].map(|times| times.read().sum_ns);

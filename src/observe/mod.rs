@@ -8,6 +8,7 @@ pub mod access;
 pub mod admin;
 mod cell;
 mod config_stats;
+mod errors;
 mod histogram;
 mod metrics;
 mod process;
@@ -17,12 +18,15 @@ mod reason;
 #[cfg(test)]
 mod reference;
 mod registry;
+mod times;
 mod timestamp;
 
 pub use cell::{Counter, Gauge};
 pub use config_stats::ConfigStats;
+pub use errors::{ErrorCounters, ErrorKind, PendingErrors, ServiceErrors};
 pub use histogram::Histogram;
 pub use metrics::{ByClass, CoreMetrics, RingCounters};
 pub use readiness::Readiness;
 pub use reason::{Fault, Reason};
 pub use registry::{NodeLabels, Registry, TableFigures};
+pub use times::{Stage, Times};

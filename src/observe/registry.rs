@@ -5,6 +5,7 @@
 
 use super::access::LogStats;
 use super::config_stats::ConfigStats;
+use super::errors::{ErrorCounters, ErrorKind, ServiceErrors};
 use super::histogram::{self, Reading};
 use super::metrics::{ByClass, CoreMetrics, Scalar, Value};
 use super::process::ProcessFigures;
@@ -42,6 +43,7 @@ pub struct Registry {
     pub log: Arc<LogStats>,
     pub readiness: Arc<Readiness>,
     pub config: Arc<ConfigStats>,
+    pub services: Arc<ServiceErrors>,
     pub node: NodeLabels,
     /// Asked at each scrape; `None` while there is no table.
     pub table: Box<dyn Fn() -> Option<TableFigures> + Send + Sync>,
@@ -79,6 +81,7 @@ impl Collector for Registry {
         let out = &mut out;
         self.requests(out)?;
         self.failures(out)?;
+        self.errors(out)?;
         self.durations(out)?;
         self.scalars(out, CoreMetrics::scalars)?;
         self.scalars(out, |core| core.ring.scalars())?;
@@ -111,15 +114,45 @@ impl Registry {
         Ok(())
     }
 
+    fn errors(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help =
+            "Failures, and 5xx of origins, by whose fault they were, who answered, and class of the status.";
+        let mut family = out.encode_descriptor("ringway_errors", help, None, MetricType::Counter)?;
+        for kind in ErrorKind::ALL {
+            for (at, status) in ErrorCounters::STATUS.into_iter().enumerate() {
+                let sum: u64 = self.cores.iter().map(|core| core.errors.get(kind, at)).sum();
+                let [fault, by] = kind.labels();
+                count(&mut family, &[fault, by, ("status", status)], sum)?;
+            }
+        }
+        let help = "The same by service. Those with most errors of late have series of their own.";
+        let mut family = out.encode_descriptor("ringway_service_errors", help, None, MetricType::Counter)?;
+        let top = self.services.top();
+        for (service, kinds) in top.services().into_iter().chain([("(others)", &top.others)]) {
+            let service = if service.is_empty() { "(none)" } else { service };
+            for (kind, errors) in ErrorKind::ALL.into_iter().zip(kinds) {
+                let [fault, by] = kind.labels();
+                count(&mut family, &[("service", service), fault, by], *errors)?;
+            }
+        }
+        let help =
+            "Services whose series of errors made room for another's; what they had is with the others.";
+        single_count(out, "ringway_service_errors_displaced", help, top.displaced)
+    }
+
     fn durations(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let sum = |pick: fn(&CoreMetrics) -> &histogram::Histogram| {
             self.cores.iter().fold(Reading::nothing(), |sum, core| sum.plus(&pick(core).read()))
         };
         let whole = "From the end of a request's head to its answer's last octet, as seen here; to the turn of the ring.";
         durations(out, "ringway_request_duration", whole, &sum(|core| &core.duration))?;
-        let origin = "What of a request's duration was waiting for the origin.";
+        let origin = "What of a request's duration was waiting for the origin: for a connection, and for its answer's head.";
         durations(out, "ringway_origin_duration", origin, &sum(|core| &core.origin))?;
-        let overhead = "What of a request's duration was not waiting for the origin.";
+        let transfer = "What of a request's duration was the answer's body on its way, from the origin and to the client.";
+        durations(out, "ringway_transfer_duration", transfer, &sum(|core| &core.transfer))?;
+        let queue = "What of a request's duration was waiting for its turn, of those that had to.";
+        durations(out, "ringway_queue_duration", queue, &sum(|core| &core.queue))?;
+        let overhead = "What of a request's duration was none of these: ringway's own.";
         durations(out, "ringway_overhead_duration", overhead, &sum(|core| &core.overhead))
     }
 

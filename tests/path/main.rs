@@ -12,6 +12,7 @@ mod cases;
 mod chaos;
 mod clients_gone;
 mod dead_endpoints;
+mod faults;
 mod forward;
 mod framing;
 mod heads;

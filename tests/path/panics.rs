@@ -43,6 +43,7 @@ fn edge(core: &Core, metrics: Arc<CoreMetrics>) -> Rc<Edge> {
         settings: Settings::from(&config),
         log: access::ring(Arc::clone(&metrics)).0,
         metrics,
+        errors: Arc::default(),
         view: ringway_state::Table::new(&region).publish(),
         ids: IdSource::new(1, 1, 0),
     };

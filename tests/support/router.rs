@@ -73,6 +73,17 @@ impl Router {
     /// The sum of those series of a metric whose labels hold `label`, as in `reason="client_gone"`.
     #[track_caller]
     pub fn metric_with(&self, name: &str, label: &str) -> u64 {
+        self.figure(name, label) as u64
+    }
+
+    /// The sum of a metric in seconds, in milliseconds.
+    #[track_caller]
+    pub fn metric_ms(&self, name: &str) -> u64 {
+        (self.figure(name, "") * 1000.0) as u64
+    }
+
+    #[track_caller]
+    fn figure(&self, name: &str, label: &str) -> f64 {
         let exposition = self.admin("/metrics");
         let series = exposition.text().lines().filter_map(|line| {
             let (key, value) = line.rsplit_once(' ')?;
@@ -81,7 +92,7 @@ impl Router {
         });
         let values: Vec<f64> = series.collect();
         assert!(!values.is_empty() || !label.is_empty(), "{name} is not exported");
-        values.iter().sum::<f64>() as u64
+        values.iter().sum()
     }
 
     /// Waits until a metric has a value.

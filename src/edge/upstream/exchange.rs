@@ -21,7 +21,7 @@ use crate::edge::reply::{self, Done, Reply};
 use crate::edge::request::{Identity, Scratch};
 use crate::edge::route::{self, Found, Wanted};
 use crate::limits;
-use crate::observe::Reason;
+use crate::observe::{Reason, Stage};
 use crate::policy::{ATTEMPTS_MAX, End};
 use crate::proto::http1::{
     BodyReader, BodyStep, Parsed, RequestEdits, Scheme, idle_time, keep_alive_timeout, write_request_head,
@@ -66,7 +66,9 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
     let _turn = match Turn::at_once(edge, &service, &settings) {
         Some(turn) => turn,
         None => {
+            record.watch.enter(Stage::Queue, edge.core.now());
             let turn = Turn::wait(edge, &service, &settings, &client.stream).await?;
+            record.watch.enter(Stage::Route, edge.core.now());
             // The endpoint that was good then may be dead by now.
             address = route::again(edge, scratch, Wanted::Any)?;
             turn
@@ -92,6 +94,7 @@ impl Exchange<'_> {
     async fn attempt(&mut self, trial: Trial<'_>) -> Result<Attempted, Failure> {
         let Trial { service, address, settings, .. } = trial;
         let fresh = self.record.attempts() > 1;
+        self.record.watch.enter(Stage::Connect, self.edge.core.now());
         let mut origin = match connect::to(self.edge, service, address, settings, fresh).await {
             Ok(origin) => origin,
             Err(failure) => return self.again(trial, End::NotConnected, failure),
@@ -176,11 +179,11 @@ impl Exchange<'_> {
             Ok(())
         });
         let mut upload = Upload { body: upload, state: UploadState::Going };
-        let asked = edge.core.now();
+        record.watch.enter(Stage::Wait, edge.core.now());
         let length = upload
             .beside(read_head(edge, &mut origin.reader, (up, down), scratch, (identity, record)))
-            .await
-            .inspect(|_| record.origin_wait.set(edge.core.now() - asked))?;
+            .await?;
+        record.watch.enter(Stage::Body, edge.core.now());
         let theirs = keep_alive_timeout(scratch.response.fields(), &origin.reader.octets()[..length]);
         origin.answered(idle_time(timeouts.upstream_idle, theirs));
         if let status @ (502 | 503) = scratch.response.status()

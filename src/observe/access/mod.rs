@@ -14,6 +14,7 @@ pub use sink::{LogSink, LogSource, ring};
 pub use writer::{LogError, LogReopener, LogStats, LogTarget, LogWriter};
 
 use super::reason::Reason;
+use super::times::Times;
 use crate::proto::trace::RequestId;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -41,9 +42,7 @@ pub struct AccessRecord<'a> {
     pub octets_in: u64,
     /// Octets sent to the client for it, head included.
     pub octets_out: u64,
-    pub duration: Duration,
-    /// What of it was waiting for the origin.
-    pub origin: Duration,
+    pub times: Times,
     pub reason: Option<Reason>,
     pub core: u16,
 }

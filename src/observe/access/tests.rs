@@ -3,7 +3,7 @@
 
 use super::{AccessRecord, Field, Fields, LogSource, ring, should_log};
 use crate::limits::{LOG_HOST_OCTETS_MAX, LOG_METHOD_OCTETS_MAX, LOG_PATH_OCTETS_MAX, LOG_RECORD_OCTETS_MAX};
-use crate::observe::{CoreMetrics, Reason};
+use crate::observe::{CoreMetrics, Reason, Times};
 use crate::proto::trace::{IdSource, RequestId};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,8 +28,10 @@ pub(super) fn record<'a>(request_id: &'a RequestId, host: &'a [u8], path: &'a [u
         attempts: 1,
         octets_in: 612,
         octets_out: 1234,
-        duration: Duration::from_micros(1500),
-        origin: Duration::from_micros(1400),
+        times: Times {
+            head: Duration::from_micros(200),
+            stages: [100, 0, 400, 1000, 0].map(Duration::from_micros),
+        },
         reason: None,
         core: 1,
     }
@@ -148,14 +150,15 @@ proptest! {
     #[test]
     fn any_octets_make_one_line_that_reads_back(
         method in hostile(), host in hostile(), path in hostile(), trace in "\\PC{0,80}", service in "\\PC{0,80}",
-        numbers in any::<(u64, u16, u8, u64, u64, Duration, Duration)>(),
+        numbers in any::<(u64, u16, u8, u64, u64, Duration, [Duration; 5])>(),
         client in any::<IpAddr>(), endpoint in any::<SocketAddr>(), reason in prop::option::of(0..Reason::COUNT),
     ) {
         let id = any_id();
-        let (time_unix_ms, status, attempts, octets_in, octets_out, duration, origin) = numbers;
+        let (time_unix_ms, status, attempts, octets_in, octets_out, head, stages) = numbers;
+        let times = Times { head, stages: stages.map(|time| time / 5) };
         let reason = reason.map(|at| Reason::ALL[at]);
         let line = written(&AccessRecord {
-            time_unix_ms, status, attempts, octets_in, octets_out, duration, origin, client, reason,
+            time_unix_ms, status, attempts, octets_in, octets_out, times, client, reason,
             method: &method, trace_id: &trace, span_id: &trace, service: &service, endpoint: Some(endpoint),
             core: u16::MAX, ..record(&id, &host, &path)
         });

@@ -3,10 +3,10 @@
 
 use super::{Exposition, NodeLabels, Registry, TableFigures};
 use crate::observe::access::LogStats;
-use crate::observe::{Readiness, Reason};
+use crate::observe::{ErrorKind, PendingErrors, Readiness, Reason, Times};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A registry of so many cores that have counted nothing yet.
 pub(crate) fn registry(cores: usize) -> Registry {
@@ -15,6 +15,7 @@ pub(crate) fn registry(cores: usize) -> Registry {
         log: Arc::new(LogStats::default()),
         readiness: Arc::new(Readiness::default()),
         config: Arc::default(),
+        services: Arc::default(),
         node: NodeLabels { id: "edge-1".into(), region: "local".into(), pop: "a\"b\\c\nd".into() },
         table: Box::new(|| Some(TableFigures { hosts: 4_000_000, digest: "00ff".into() })),
     }
@@ -149,9 +150,16 @@ fn value(families: &[Family], series: &str) -> f64 {
 fn what_cores_count_is_summed_or_told_apart() {
     let registry = registry(2);
     let [one, two] = &registry.cores[..] else { panic!("two cores") };
-    one.answered(200, Duration::from_micros(20), Duration::from_micros(16));
-    two.answered(204, Duration::from_micros(21), Duration::from_micros(16));
-    two.answered(502, Duration::from_secs(100), Duration::ZERO);
+    one.ended(200, &Times::split(Duration::from_micros(20), Duration::from_micros(16)));
+    two.ended(204, &Times::split(Duration::from_micros(21), Duration::from_micros(16)));
+    two.ended(502, &Times::split(Duration::from_secs(100), Duration::ZERO));
+    one.ended(0, &Times::default());
+    two.errors.count(ErrorKind::Origin, 502);
+    one.errors.count(ErrorKind::Client, 0);
+    let mut pending = PendingErrors::default();
+    pending.count("svc_a", ErrorKind::Origin);
+    pending.count("", ErrorKind::Client);
+    registry.services.take(&mut pending, Instant::now());
     two.failed(Reason::OriginReset);
     one.connections_open.set(3);
     two.connections_accepted.add(5);
@@ -171,15 +179,21 @@ fn what_cores_count_is_summed_or_told_apart() {
         ("ringway_connections_accepted_total core=1", 5.0),
         ("ringway_ring_enters_total core=1", 9.0),
         ("ringway_ring_buffers_out core=0", 0.0),
-        ("ringway_request_duration_seconds_bucket le=0.000016", 0.0),
-        ("ringway_request_duration_seconds_bucket le=0.00002", 1.0),
-        ("ringway_request_duration_seconds_bucket le=0.000024", 2.0),
-        ("ringway_request_duration_seconds_bucket le=67.108864", 2.0),
-        ("ringway_request_duration_seconds_bucket le=+Inf", 3.0),
-        ("ringway_request_duration_seconds_count", 3.0),
+        ("ringway_request_duration_seconds_bucket le=0.000016", 1.0),
+        ("ringway_request_duration_seconds_bucket le=0.00002", 2.0),
+        ("ringway_request_duration_seconds_bucket le=0.000024", 3.0),
+        ("ringway_request_duration_seconds_bucket le=67.108864", 3.0),
+        ("ringway_request_duration_seconds_bucket le=+Inf", 4.0),
+        ("ringway_request_duration_seconds_count", 4.0),
         ("ringway_request_duration_seconds_sum", 100.000_041),
-        ("ringway_origin_duration_seconds_bucket le=0.000016", 3.0),
-        ("ringway_overhead_duration_seconds_bucket le=0.000016", 2.0),
+        ("ringway_origin_duration_seconds_bucket le=0.000016", 4.0),
+        ("ringway_overhead_duration_seconds_bucket le=0.000016", 3.0),
+        ("ringway_errors_total fault=origin by=ringway status=5xx", 1.0),
+        ("ringway_errors_total fault=origin by=origin status=5xx", 0.0),
+        ("ringway_errors_total fault=client by=ringway status=none", 1.0),
+        ("ringway_service_errors_total service=svc_a fault=origin by=ringway", 1.0),
+        ("ringway_service_errors_total service=(none) fault=client by=ringway", 1.0),
+        ("ringway_service_errors_total service=(others) fault=gateway by=ringway", 0.0),
         ("ringway_log_octets_total", 77.0),
         ("ringway_ready", 0.0),
         ("ringway_table_base_hosts", 4_000_000.0),
@@ -228,7 +242,7 @@ fn a_scrape_beside_a_busy_core_is_consistent() {
     let exposition = Exposition::new(Arc::new(registry));
     let rounds = 20_000;
     let busy = std::thread::spawn(move || {
-        (0..rounds).for_each(|n| core.answered(200, Duration::from_micros(n), Duration::ZERO));
+        (0..rounds).for_each(|n| core.ended(200, &Times::split(Duration::from_micros(n), Duration::ZERO)));
     });
     let (mut last, mut done) = (0.0, false);
     while !done {

@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use super::door::Trust;
 use super::role::RunError;
 use crate::config::Config;
+use crate::edge::door::Trust;
 use crate::runtime::listener;
 
-/// What one core listens on, as in [`super::on_core::Configuration::fronts`].
+/// What one core listens on, as in [`crate::edge::on_core::Configuration::fronts`].
 pub(super) type Fronts = Vec<(SocketAddr, Trust, Option<OwnedFd>)>;
 
 /// Finds the addresses free that are not `open` already. One that another process is about to leave has `patience` for it.

@@ -185,6 +185,7 @@ fn registry(router: &Router, node: NodeLabels, shown: Shown) -> Registry {
         log: router.log.stats(),
         readiness: Arc::clone(&shown.readiness),
         config: Arc::clone(&shown.stats),
+        services: Arc::clone(&shown.errors),
         node,
         table: Box::new(move || Some(shown.figures())),
     }

@@ -11,8 +11,8 @@ use ringway_state::snapshot::Snapshot;
 
 use super::fronts::{self, Fronts};
 use super::role::{RunError, descriptors_per_core, figures, log_path};
-use super::settings::Settings;
 use crate::config::{self, Config, Mistakes};
+use crate::edge::settings::Settings;
 use crate::feed;
 use crate::observe::TableFigures;
 use crate::observe::access::{LogTarget, LogWriter};

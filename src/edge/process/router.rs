@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::fronts::Fronts;
-use super::on_core::{self, Configuration, CoreParts, Order};
 use super::reload::{Prepared, Refused, Running};
 use super::role::{RunError, log_path};
-use super::settings::Settings;
 use crate::config::{Config, Idle};
+use crate::edge::on_core::{self, Configuration, CoreParts, Order};
+use crate::edge::settings::Settings;
 use crate::limits;
 use crate::observe::access::{self, LogWriter};
 use crate::observe::admin::{Reloaded, Tell};
 use crate::observe::process_log::{Level, event, set_level};
-use crate::observe::{ConfigStats, CoreMetrics, Readiness, TableFigures};
+use crate::observe::{ConfigStats, CoreMetrics, Readiness, ServiceErrors, TableFigures};
 use crate::proto::trace::IdSource;
 use crate::runtime::{CoreOptions, CoreThread, IdlePolicy, Sender, millis, number, start};
 
@@ -37,6 +37,7 @@ pub(super) enum News {
 pub(super) struct Shown {
     pub(super) readiness: Arc<Readiness>,
     pub(super) stats: Arc<ConfigStats>,
+    pub(super) errors: Arc<ServiceErrors>,
     figures: Arc<Mutex<TableFigures>>,
 }
 
@@ -90,6 +91,7 @@ impl Router {
             let parts = CoreParts {
                 metrics: Arc::clone(&metrics[index]),
                 log,
+                errors: Arc::clone(&shown.errors),
                 ids: IdSource::new(seed, node, number(index)),
                 configuration: Configuration { settings: settings.clone(), view, open_max, fronts },
             };

@@ -1,0 +1,8 @@
+//! The router as a process: what the main thread does around the cores. Nothing here runs on a core, so it may wait.
+
+mod fronts;
+mod reload;
+mod role;
+mod router;
+
+pub use role::{RunError, run};
