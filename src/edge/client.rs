@@ -11,6 +11,7 @@ use super::door::Door;
 use super::reader::Reader;
 use super::relay;
 use crate::limits;
+use crate::proto::http1::Scheme;
 use crate::runtime::{Fault, Stream};
 
 /// Kept small: an idle connection is this, its task and its slot.
@@ -116,6 +117,12 @@ impl Client {
             let peer = self.stream.peer();
             Peer::new(peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical()))
         })
+    }
+
+    /// How the client asks.
+    #[allow(clippy::unused_self, reason = "no listener speaks TLS yet")]
+    pub(super) fn scheme(&self) -> Scheme {
+        Scheme::Http
     }
 
     /// The peer may say on whose behalf it asks.

@@ -36,6 +36,7 @@ impl Failure {
         let reason = match error {
             HeadError::TooLarge | HeadError::TooManyFields => Reason::HeadTooLarge,
             HeadError::TargetTooLong => Reason::TargetTooLong,
+            HeadError::Expectation => Reason::ExpectationFailed,
             HeadError::MethodNotAllowed => Reason::MethodNotAllowed,
             HeadError::MethodUnknown | HeadError::CodingUnknown => Reason::NotImplemented,
             HeadError::Version => Reason::VersionNotSupported,
@@ -43,6 +44,8 @@ impl Failure {
             | HeadError::RequestLine
             | HeadError::StatusLine
             | HeadError::Target
+            | HeadError::Scheme
+            | HeadError::MaxForwards
             | HeadError::FieldLine
             | HeadError::HostMissing
             | HeadError::HostRepeated
@@ -110,6 +113,7 @@ impl Failure {
             }
             Reason::HeadTooLarge => ProblemKind::HeadTooLarge,
             Reason::TargetTooLong => ProblemKind::TargetTooLong,
+            Reason::ExpectationFailed => ProblemKind::ExpectationFailed,
             Reason::ContentTooLarge => ProblemKind::ContentTooLarge,
             Reason::MethodNotAllowed => ProblemKind::MethodNotAllowed,
             Reason::NotImplemented => ProblemKind::NotImplemented,

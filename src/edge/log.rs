@@ -20,6 +20,8 @@ pub(super) struct Record {
     endpoint: Cell<Option<SocketAddr>>,
     /// The origin has sent an octet of a response.
     pub(super) origin_spoke: Cell<bool>,
+    /// The client was told to send its body (100).
+    pub(super) continued: Cell<bool>,
     /// Octets of content from the client, and to it.
     pub(super) content_in: Cell<u64>,
     pub(super) content_out: Cell<u64>,
@@ -38,6 +40,7 @@ impl Record {
             attempts: Cell::new(0),
             endpoint: Cell::new(None),
             origin_spoke: Cell::new(false),
+            continued: Cell::new(false),
             content_in: Cell::new(0),
             content_out: Cell::new(0),
             heads_out: Cell::new(0),

@@ -18,6 +18,7 @@ mod door;
 mod failure;
 mod log;
 mod on_core;
+mod own;
 mod process;
 mod reader;
 mod relay;
@@ -45,9 +46,6 @@ pub use settings::Settings;
 use crate::limits;
 use crate::observe::Reason;
 use crate::runtime::Listener;
-
-/// Where the load balancer in front asks whether the router is well.
-const HEALTH_PATH: &[u8] = b"/.well-known/gateway-health";
 
 /// How long a connection keeps what a request needs after its last: the next often follows at once.
 const WARM: Duration = Duration::from_millis(limits::WARM_MS);
@@ -144,7 +142,7 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
     goes_on
 }
 
-/// Answers a well-formed request: the router's own paths itself, all others through their service.
+/// Answers a well-formed request: what is for the router itself, all others through their service.
 async fn answer(
     edge: &Edge,
     client: &mut Client,
@@ -152,8 +150,8 @@ async fn answer(
     identity: &Identity,
     record: &Record,
 ) -> Result<bool, Failure> {
-    if scratch.path.matched(scratch.head.path(&scratch.octets)) == HEALTH_PATH {
-        return reply::health(edge, client, scratch, identity, record);
+    if let Some(answered) = own::answer(edge, client, scratch, identity, record) {
+        return answered;
     }
     upstream::run(upstream::Exchange { edge, client, scratch, identity, record }).await
 }

@@ -11,7 +11,6 @@ use super::reader::Reader;
 use super::relay::Relay;
 use super::request::{Identity, Scratch};
 use crate::limits;
-use crate::observe::Reason;
 use crate::proto::http1::{BodyReader, Framing, Method, ResponseEdits, Version, write_response_head};
 use crate::proto::problem::{Problem, Reply as ProblemReply};
 use crate::runtime::Stream;
@@ -25,6 +24,8 @@ pub(super) struct Reply<'a> {
     pub(super) identity: &'a Identity,
     pub(super) record: &'a Record,
     pub(super) progress: Duration,
+    /// The request's body has been read to its end, or may be before the response ends.
+    pub(super) is_read: bool,
 }
 
 /// Which connections outlast the response.
@@ -50,7 +51,7 @@ impl Reply<'_> {
             request_id: &self.identity.request_id,
             date: &edge.date(),
             client_version: scratch.head.version(),
-            keep_alive: scratch.head.keep_alive() && !self.door.is_closed(),
+            keep_alive: self.is_read && scratch.head.keep_alive() && !self.door.is_closed(),
             upgrade: false,
         };
         let mut out = edge.core.head_buffer();
@@ -91,6 +92,10 @@ pub(super) fn interim(
     if scratch.head.version() == Version::Http10 {
         return;
     }
+    // Told once is enough, and the router may have been first.
+    if scratch.response.status() == 100 && record.continued.replace(true) {
+        return;
+    }
     let edits = ResponseEdits {
         request_id: &identity.request_id,
         date: &edge.date(),
@@ -102,6 +107,15 @@ pub(super) fn interim(
     write_response_head(&mut out, &scratch.response, octets, &edits);
     record.sent(out.len());
     client.send(out);
+}
+
+/// Tells a client that waits for it to send its body (RFC 9110, 10.1.1), unless it has been told or answered.
+pub(super) fn go_on(client: &Stream, record: &Record) {
+    const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+    if !record.is_answered() && !record.continued.replace(true) {
+        record.sent(CONTINUE.len());
+        client.send(CONTINUE.to_vec());
+    }
 }
 
 /// Answers with a problem document (RFC 9457, R-061). `goes_on` if the connection may be used after it.
@@ -132,42 +146,6 @@ pub(super) fn problem(
     record.sent(out.len());
     record.answered(kind.status());
     client.stream.send(out);
-}
-
-/// Answers a load balancer's question, whatever the host name: 200 while new requests are welcome, 503 while
-/// draining.
-///
-/// # Errors
-/// The peer is not internal: nothing is there for it.
-pub(super) fn health(
-    edge: &Edge,
-    client: &Client,
-    scratch: &Scratch,
-    identity: &Identity,
-    record: &Record,
-) -> Result<bool, Failure> {
-    if !client.is_internal() || scratch.has_body() {
-        return Err(Reason::UnknownHost.into());
-    }
-    if client.door.is_closed() {
-        return Err(Reason::Draining.into());
-    }
-    let goes_on = scratch.head.keep_alive();
-    let mut out = edge.core.head_buffer();
-    out.extend_from_slice(
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nX-Request-Id: ",
-    );
-    out.extend_from_slice(identity.request_id.as_octets());
-    out.extend_from_slice(b"\r\nDate: ");
-    out.extend_from_slice(edge.date().as_octets());
-    out.extend_from_slice(if goes_on { b"\r\n\r\n".as_slice() } else { b"\r\nConnection: close\r\n\r\n" });
-    if scratch.head.method() != Method::Head {
-        out.extend_from_slice(b"ok\n");
-    }
-    record.sent(out.len());
-    record.answered(200);
-    client.stream.send(out);
-    Ok(goes_on)
 }
 
 /// Lets the client read the last answer: FIN after it, then what still comes is read and dropped, within bounds. Closing at

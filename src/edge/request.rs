@@ -5,7 +5,7 @@ use super::client::Client;
 use super::core::Edge;
 use super::failure::Failure;
 use crate::observe::Reason;
-use crate::proto::http1::{Framing, Known, Parsed, RequestHead, ResponseHead};
+use crate::proto::http1::{Framing, HeadError, Known, Parsed, RequestHead, ResponseHead};
 use crate::proto::path::NormalPath;
 use crate::proto::trace::{RequestId, TraceContext};
 use crate::runtime::Fault;
@@ -72,6 +72,9 @@ pub(super) async fn read(
             Err(Fault::TimedOut) => return Err(Reason::RequestTimeout.into()),
         }
     };
+    if scratch.head.scheme().is_some_and(|scheme| scheme != client.scheme()) {
+        return Err(Failure::of_head(HeadError::Scheme));
+    }
     let octets = &client.reader.octets()[..length];
     admit::head(&scratch.head, octets, &limits)?;
     scratch.octets.clear();

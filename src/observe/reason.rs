@@ -70,6 +70,8 @@ reasons! {
     TargetTooLong = "target_too_long", Client;
     /// The request's content is longer than its service takes.
     ContentTooLarge = "content_too_large", Client;
+    /// Something other than 100-continue is expected.
+    ExpectationFailed = "expectation_failed", Client;
     /// The method is known and refused.
     MethodNotAllowed = "method_not_allowed", Client;
     /// The method or transfer coding is not known here.

@@ -14,6 +14,7 @@ pub enum ProblemKind {
     RequestTimeout,
     ContentTooLarge,
     TargetTooLong,
+    ExpectationFailed,
     Misdirected,
     HeadTooLarge,
     Internal,
@@ -38,6 +39,7 @@ impl ProblemKind {
             Self::RequestTimeout => Entry(408, "request-timeout", "The request did not arrive in time"),
             Self::ContentTooLarge => Entry(413, "content-too-large", "Request content too large"),
             Self::TargetTooLong => Entry(414, "target-too-long", "Request target too long"),
+            Self::ExpectationFailed => Entry(417, "expectation-failed", "Expectation failed"),
             Self::Misdirected => Entry(421, "misdirected-request", "Wrong connection for this host name"),
             Self::HeadTooLarge => Entry(431, "head-too-large", "Request head too large"),
             Self::Internal => Entry(500, "internal", "Internal error"),
@@ -63,6 +65,7 @@ impl From<HeadError> for ProblemKind {
         match error.status() {
             405 => Self::MethodNotAllowed,
             414 => Self::TargetTooLong,
+            417 => Self::ExpectationFailed,
             431 => Self::HeadTooLarge,
             501 => Self::NotImplemented,
             505 => Self::VersionNotSupported,
@@ -94,6 +97,9 @@ pub struct Reply<'a> {
     pub fields: &'a str,
 }
 
+/// The methods that a gateway passes on and knows; others pass, too.
+pub const ALLOW: &str = "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n";
+
 const TYPE_BASE: &str = "urn:ringway:problem:";
 
 impl Problem<'_> {
@@ -104,7 +110,7 @@ impl Problem<'_> {
         let connection = if reply.keep_alive { "" } else { "Connection: close\r\n" };
         // RFC 9110, 15.5.6: a 405 names what is allowed.
         let allow = match self.kind {
-            ProblemKind::MethodNotAllowed => "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n",
+            ProblemKind::MethodNotAllowed => ALLOW,
             _ => "",
         };
         let head = format!(
@@ -167,6 +173,7 @@ fn reason(status: u16) -> &'static str {
         408 => "Request Timeout",
         413 => "Content Too Large",
         414 => "URI Too Long",
+        417 => "Expectation Failed",
         421 => "Misdirected Request",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",

@@ -123,6 +123,28 @@ fn a_reset_ends_the_wait_at_once() {
     router.wait_quiet();
 }
 
+/// A FIN may mean that the client is gone, so its request does not hold the origin for as long as others may.
+#[test]
+fn a_fin_shortens_the_wait() {
+    let origin = Origin::start(|mut visit| {
+        if visit.head().is_ok() {
+            visit.wait_for_end();
+        }
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut early = router.connect();
+    early.send(GET).unwrap();
+    wait_until("the request is at the origin", || origin.open() == 1);
+    drop(early);
+    let mut late = router.connect();
+    late.send(GET).unwrap();
+    drop(late);
+    // The timeout for an answer is a minute, the longest that `wait_until` waits is less.
+    wait_until("the origin's connections are closed", || origin.connections() == 2 && origin.open() == 0);
+    assert_eq!(router.metric_with("ringway_failures_total", "reason=\"client_gone\""), 2);
+    router.wait_quiet();
+}
+
 /// A client that only closes its sending side still gets its answer.
 #[test]
 fn half_closed_clients_are_answered() {

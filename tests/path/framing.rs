@@ -101,6 +101,7 @@ fn an_early_answer_ends_both_connections() {
     let head = "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000000\r\n\r\nbegun";
     let got = client.ask(head);
     assert_eq!((got.status, got.text()), (200, "enough"));
+    assert_eq!(got.head.get("connection"), Some("close"), "a client whose connection will close is told");
     client.finish_sending();
     assert_eq!(client.end(), Cut::Closed);
     wait_until("the origin's connection is closed", || origin.open() == 0);
@@ -199,6 +200,7 @@ fn a_refusal_in_the_middle_of_an_upload_is_heard() {
         });
         let got = client.response().unwrap();
         assert_eq!((got.status, got.text()), (413, "enough"));
+        assert_eq!(got.head.get("connection"), Some("close"));
         drop(client);
         sending.join().unwrap();
     }

@@ -1,32 +1,28 @@
 //! One request to the origin and its response back, with a second attempt where that can do no harm (design S6).
 
-use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::task::Poll;
 
 use super::Kept;
 use super::connect::{self, Origin};
+use super::response::{Awaited, may_yet_be_read, patience};
 use super::trial::{Trial, end_of};
 use super::turn::Turn;
 use super::upload::{RequestBody, Upload, UploadState};
-use crate::config::{Limits, Paths, RequestLimits, ServiceSettings};
+use crate::config::{Paths, ServiceSettings};
 use crate::edge::admit;
 use crate::edge::client::Client;
 use crate::edge::core::Edge;
 use crate::edge::failure::Failure;
 use crate::edge::log::Record;
-use crate::edge::reader::Reader;
-use crate::edge::reply::{self, Done, Reply};
+use crate::edge::reply::{Done, Reply};
 use crate::edge::request::{Identity, Scratch};
 use crate::edge::route::{self, Found, Wanted};
-use crate::limits;
-use crate::observe::{Reason, Stage};
+use crate::observe::Stage;
 use crate::policy::{ATTEMPTS_MAX, End};
 use crate::proto::http1::{
-    BodyReader, BodyStep, Parsed, RequestEdits, Scheme, idle_time, keep_alive_timeout, write_request_head,
+    BodyReader, BodyStep, RequestEdits, idle_time, keep_alive_timeout, write_request_head,
 };
-use crate::runtime::Stream;
 
 /// Everything one exchange works with.
 pub(in crate::edge) struct Exchange<'a> {
@@ -147,7 +143,7 @@ impl Exchange<'_> {
             trace: &self.identity.trace,
             attempt: self.record.attempts(),
             client_address: self.client.address_text(),
-            scheme: Scheme::Http,
+            scheme: self.client.scheme(),
             peer_is_trusted: self.client.is_trusted(),
             path: self.scratch.path.resolved().filter(|_| paths != Paths::Raw),
             upgrade: false,
@@ -165,6 +161,7 @@ impl Exchange<'_> {
         let (up, down, door) = (&origin.stream, &client.stream, &*client.door);
         let body = scratch.has_body().then(|| RequestBody {
             framing: scratch.head.framing(),
+            awaits_leave: scratch.head.expects_continue(),
             // A last attempt leaves nothing to keep it for.
             keep: record.attempts() < ATTEMPTS_MAX && scratch.is_repeatable(),
             progress: timeouts.body_progress,
@@ -173,16 +170,17 @@ impl Exchange<'_> {
         });
         let upload = pin!(async {
             if let Some(body) = body {
-                body.send((&mut client.reader, down), up, trial.kept, &record.content_in).await?;
+                body.send((&mut client.reader, down), up, trial.kept, record).await?;
             }
-            up.set_timeout(timeouts.response_head);
+            up.set_timeout(patience(down, timeouts.response_head));
             Ok(())
         });
         let mut upload = Upload { body: upload, state: UploadState::Going };
+        let reader = &mut origin.reader;
+        let within = timeouts.response_head;
+        let awaited = Awaited { edge, origin: up, reader, client: down, scratch, identity, record, within };
         record.watch.enter(Stage::Wait, edge.core.now());
-        let length = upload
-            .beside(read_head(edge, &mut origin.reader, (up, down), scratch, (identity, record)))
-            .await?;
+        let length = upload.beside(awaited.head()).await?;
         record.watch.enter(Stage::Body, edge.core.now());
         let theirs = keep_alive_timeout(scratch.response.fields(), &origin.reader.octets()[..length]);
         origin.answered(idle_time(timeouts.upstream_idle, theirs));
@@ -192,73 +190,23 @@ impl Exchange<'_> {
             origin.reader.consume(length);
             return Ok(Conversed::Declined(next));
         }
-        let reply =
-            Reply { edge, client: down, door, scratch, identity, record, progress: timeouts.body_progress };
+        let reply = Reply {
+            edge,
+            client: down,
+            door,
+            scratch,
+            identity,
+            record,
+            progress: timeouts.body_progress,
+            is_read: upload.is_done()
+                || may_yet_be_read(&scratch.response, origin.reader.octets().len() - length),
+        };
         let done = upload.beside(reply.pass_on(&mut origin.reader, up, length)).await?;
         // What is left of a request's body would be taken for the next request.
-        let uploaded = matches!(upload.state, UploadState::Done);
+        let uploaded = upload.is_done();
         Ok(Conversed::Done(Done {
             client_goes_on: uploaded && done.client_goes_on,
             origin_goes_on: uploaded && done.origin_goes_on,
         }))
-    }
-}
-
-/// Waits for the final response's head and returns its length; interim ones are passed on (RFC 9110, 15.2).
-async fn read_head(
-    edge: &Edge,
-    reader: &mut Reader,
-    (origin, client): (&Stream, &Stream),
-    scratch: &mut Scratch,
-    (identity, record): (&Identity, &Record),
-) -> Result<usize, Failure> {
-    scratch.response.restart();
-    let Limits { response_head_bytes: most, request: RequestLimits { head_fields: most_fields, .. }, .. } =
-        edge.settings().limits;
-    let mut interim = 0;
-    loop {
-        if !reader.is_empty() {
-            record.origin_spoke.set(true);
-            let octets = reader.octets();
-            let malformed = |_| Failure::from(Reason::OriginMalformed);
-            match scratch.response.parse(octets, scratch.head.method()).map_err(malformed)? {
-                // Nobody waits for room for them, so they are few.
-                Parsed::Complete { len }
-                    if scratch.response.is_interim() && interim < limits::INTERIM_RESPONSES_MAX =>
-                {
-                    interim += 1;
-                    edge.metrics.octets_from_origins.add(len as u64);
-                    reply::interim(edge, client, scratch, identity, record, &octets[..len]);
-                    reader.consume(len);
-                    continue;
-                }
-                Parsed::Complete { .. } if scratch.response.is_interim() => {
-                    return Err(Reason::OriginMalformed.into());
-                }
-                // Nobody asked for another protocol: `Upgrade` does not pass.
-                Parsed::Complete { .. } if scratch.response.status() == 101 => {
-                    return Err(Reason::OriginMalformed.into());
-                }
-                Parsed::Complete { len }
-                    if len <= most && scratch.response.fields().as_slice().len() <= most_fields =>
-                {
-                    edge.metrics.octets_from_origins.add(len as u64);
-                    return Ok(len);
-                }
-                Parsed::Partial if octets.len() <= most => {}
-                _ => return Err(Reason::OriginMalformed.into()),
-            }
-        }
-        let more = poll_fn(|cx| {
-            let more = reader.poll_more(origin, cx).map_err(Failure::of_origin);
-            match more {
-                Poll::Pending => client.poll_broken(cx).map(|_| Err(Reason::ClientGone.into())),
-                ready => ready,
-            }
-        });
-        if !more.await? {
-            let reason = if reader.is_empty() { Reason::OriginClosed } else { Reason::OriginMalformed };
-            return Err(reason.into());
-        }
     }
 }

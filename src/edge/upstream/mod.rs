@@ -5,6 +5,7 @@ mod endpoint;
 mod exchange;
 mod kept;
 mod pool;
+mod response;
 mod service;
 mod trial;
 mod turn;

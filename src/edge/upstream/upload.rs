@@ -1,6 +1,5 @@
 //! A request's body on its way to the origin.
 
-use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -8,14 +7,19 @@ use std::time::Duration;
 
 use super::Kept;
 use crate::edge::failure::Failure;
+use crate::edge::log::Record;
 use crate::edge::reader::Reader;
 use crate::edge::relay::{Broken, Relay};
+use crate::edge::reply;
+use crate::limits;
 use crate::proto::http1::{BodyReader, Framing, Nominated};
 use crate::runtime::{Fault, Stream};
 
 /// What is to be sent.
 pub(super) struct RequestBody {
     pub(super) framing: Framing,
+    /// The client waits for 100 (Continue).
+    pub(super) awaits_leave: bool,
     /// It is kept for a second attempt, as long as it is small.
     pub(super) keep: bool,
     /// Longest wait for the next octet, either side.
@@ -30,22 +34,44 @@ impl RequestBody {
     /// Sends it: what an attempt before has read and kept, or else what the client sends.
     pub(super) async fn send(
         self,
-        from: (&mut Reader, &Stream),
+        mut from: (&mut Reader, &Stream),
         to: &Stream,
         kept: &Kept,
-        content: &Cell<u64>,
+        record: &Record,
     ) -> Result<(), Broken> {
         if let Some(octets) = kept.take() {
             to.send(octets);
             return Ok(());
         }
+        if self.awaits_leave {
+            begin(&mut from, record).await?;
+        }
         let core = to.core();
         kept.begin(self.keep.then(|| core.head_buffer()));
         let RequestBody { framing, progress, most, ref nominated, .. } = self;
+        let content = &record.content_in;
         let relay = Relay { from, to, framing, progress, content, most, nominated, kept: Some(kept) };
         relay.run(&mut BodyReader::new(framing), core.head_buffer()).await?;
         kept.end();
         Ok(())
+    }
+}
+
+/// Waits for the first octet of the body. An origin of HTTP/1.0, or one that does not care, never tells the client to send
+/// it (RFC 9110, 10.1.1), so after a moment the router does.
+async fn begin((reader, client): &mut (&mut Reader, &Stream), record: &Record) -> Result<(), Broken> {
+    if !reader.is_empty() {
+        return Ok(());
+    }
+    client.set_timeout(Duration::from_millis(limits::CONTINUE_MS));
+    match reader.more(client).await {
+        // A FIN is met again by whoever reads the body.
+        Ok(_) => Ok(()),
+        Err(Fault::TimedOut) => {
+            reply::go_on(client, record);
+            Ok(())
+        }
+        Err(fault) => Err(Broken::From(fault)),
     }
 }
 
@@ -63,6 +89,10 @@ pub(super) enum UploadState {
 }
 
 impl<F: Future<Output = Result<(), Broken>>> Upload<'_, F> {
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.state, UploadState::Done)
+    }
+
     /// Runs `main` to its end and the upload as far as it gets meanwhile. A body that its sender breaks off ends both.
     pub(super) async fn beside<T>(
         &mut self,

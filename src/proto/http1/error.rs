@@ -28,6 +28,9 @@ pub enum HeadError {
     /// fragment.
     #[error("the request target is not a path, an http or https URI, or * for OPTIONS")]
     Target,
+    /// An absolute target of another scheme than the one that the request came by (RFC 9110, 7.4).
+    #[error("the request target's scheme is not the one of this connection")]
+    Scheme,
     /// Longer than `TARGET_OCTETS_MAX` (RFC 9112, 3).
     #[error("the request target is longer than 8 KiB")]
     TargetTooLong,
@@ -69,6 +72,12 @@ pub enum HeadError {
     /// `Content_Length` and the like: some recipients take `_` for `-` and would frame the message otherwise.
     #[error("a field name differs from one that frames the message by an underscore alone")]
     NameLookalike,
+    /// Something other than `100-continue` is expected (RFC 9110, 10.1.1).
+    #[error("Expect asks for something other than 100-continue")]
+    Expectation,
+    /// Not one decimal number, in an OPTIONS request (RFC 9110, 7.6.2).
+    #[error("Max-Forwards is not one decimal number")]
+    MaxForwards,
     /// Connection options that are no list of tokens, too many, or nominating Host or Content-Length (RFC
     /// 9110, 7.6.1).
     #[error("Connection is not a short list of options, or nominates a field that every recipient needs")]
@@ -82,6 +91,7 @@ impl HeadError {
         match self {
             Self::MethodNotAllowed => 405,
             Self::TargetTooLong => 414,
+            Self::Expectation => 417,
             Self::TooLarge | Self::TooManyFields => 431,
             Self::MethodUnknown | Self::CodingUnknown => 501,
             Self::Version => 505,
@@ -89,6 +99,8 @@ impl HeadError {
             | Self::RequestLine
             | Self::StatusLine
             | Self::Target
+            | Self::Scheme
+            | Self::MaxForwards
             | Self::FieldLine
             | Self::HostMissing
             | Self::HostRepeated

@@ -69,7 +69,8 @@ impl FramingFields {
     }
 }
 
-fn decimal(digits: &[u8]) -> Option<u64> {
+/// 1*DIGIT within 64 bits.
+pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }

@@ -5,11 +5,12 @@ use std::mem::MaybeUninit;
 use super::connection::ConnectionOptions;
 use super::error::HeadError;
 use super::field::{Field, Fields, Known, Span};
-use super::framing::{Framing, FramingFields, Parsed, Version};
+use super::framing::{Framing, FramingFields, Parsed, Version, decimal};
 use super::host::HostName;
 use super::scan::{Found, HeadScanner};
 use super::target::Target;
 use super::trailers::Nominated;
+use super::write_request::Scheme;
 use crate::limits::{FIELDS_MAX, METHOD_OCTETS_MAX};
 
 /// The methods that a gateway treats on their own; all others are passed on as they are (RFC 9110, 9).
@@ -67,6 +68,7 @@ pub struct RequestHead {
     expects_continue: bool,
     asks_upgrade: bool,
     takes_trailers: bool,
+    max_forwards: Option<u64>,
 }
 
 impl Default for RequestHead {
@@ -92,6 +94,7 @@ impl RequestHead {
             expects_continue: false,
             asks_upgrade: false,
             takes_trailers: false,
+            max_forwards: None,
         }
     }
 
@@ -139,7 +142,7 @@ impl RequestHead {
         self.fields.clear();
         self.connection.clear();
         self.host.clear();
-        self.expects_continue = false;
+        (self.expects_continue, self.max_forwards) = (false, None);
         let (mut framing, mut hosts) = (FramingFields::default(), 0);
         let (mut upgrade, mut trailers) = (false, false);
         for line in lines {
@@ -153,9 +156,13 @@ impl RequestHead {
                     hosts += 1;
                     self.host.set(line.value)?;
                 }
-                Known::Expect => self.expects_continue |= line.value.eq_ignore_ascii_case(b"100-continue"),
+                // HTTP/1.0 has no expectations (RFC 9110, 10.1.1).
+                Known::Expect if self.version == Version::Http11 => self.expect(line.value)?,
+                Known::MaxForwards if self.method == Method::Options => self.bound_forwards(line.value)?,
                 Known::Upgrade => upgrade = true,
-                Known::Te => trailers |= lists(line.value, b"trailers"),
+                Known::Te => {
+                    trailers |= elements(line.value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
+                }
                 _ => {}
             }
             self.fields.push(known, line.name.as_bytes(), line.value, octets);
@@ -169,10 +176,30 @@ impl RequestHead {
             self.host.set(authority.within(octets))?;
         }
         self.framing = framing.settle(self.version, Framing::None)?;
-        // HTTP/1.0 knows neither (RFC 9110, 7.8 and 10.1.1).
-        self.expects_continue &= self.version == Version::Http11;
+        // HTTP/1.0 knows neither (RFC 9110, 7.8 and 10.1.4).
         self.takes_trailers = trailers && self.connection.te && self.version == Version::Http11;
         self.asks_upgrade = upgrade && self.connection.upgrade && self.version == Version::Http11;
+        Ok(())
+    }
+
+    /// One Expect value, a list (RFC 9110, 10.1.1).
+    fn expect(&mut self, value: &[u8]) -> Result<(), HeadError> {
+        for expectation in elements(value) {
+            if !expectation.eq_ignore_ascii_case(b"100-continue") {
+                return Err(HeadError::Expectation);
+            }
+            self.expects_continue = true;
+        }
+        Ok(())
+    }
+
+    /// One Max-Forwards value: 1*DIGIT (RFC 9110, 7.6.2). What does not fit in 64 bits is as good as the most that does.
+    fn bound_forwards(&mut self, value: &[u8]) -> Result<(), HeadError> {
+        let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+        if self.max_forwards.is_some() || !is_number {
+            return Err(HeadError::MaxForwards);
+        }
+        self.max_forwards = Some(decimal(value).unwrap_or(u64::MAX));
         Ok(())
     }
 
@@ -269,6 +296,18 @@ impl RequestHead {
         self.asks_upgrade
     }
 
+    /// The scheme of an absolute target.
+    #[must_use]
+    pub fn scheme(&self) -> Option<Scheme> {
+        self.target.scheme
+    }
+
+    /// How often an OPTIONS request may still be passed on (RFC 9110, 7.6.2): not at all at 0.
+    #[must_use]
+    pub fn max_forwards(&self) -> Option<u64> {
+        self.max_forwards
+    }
+
     /// Whether the client says that it does not discard trailers (RFC 9110, 10.1.4).
     #[must_use]
     pub fn takes_trailers(&self) -> bool {
@@ -302,9 +341,9 @@ impl RequestHead {
     }
 }
 
-/// Whether a list (RFC 9110, 5.6.1) has this element; a token, in any case.
-fn lists(value: &[u8], element: &[u8]) -> bool {
-    value.split(|&octet| octet == b',').any(|one| one.trim_ascii().eq_ignore_ascii_case(element))
+/// The elements of a list (RFC 9110, 5.6.1.2).
+fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&octet| octet == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
 }
 
 /// What httparse's verdict means here. Its version error covers other versions and no version alike.

@@ -3,12 +3,15 @@
 use super::error::HeadError;
 use super::field::Span;
 use super::request::Method;
+use super::write_request::Scheme;
 use crate::limits::TARGET_OCTETS_MAX;
 
 /// Where the parts of a target stand. All are slices of the head.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Target {
     pub(super) whole: Span,
+    /// Of the absolute form.
+    pub(super) scheme: Option<Scheme>,
     /// Of the absolute form: host and port, which stand in for Host.
     pub(super) authority: Option<Span>,
     /// Empty in an absolute form without path.
@@ -41,13 +44,15 @@ impl Target {
     /// (4.2.4).
     fn absolute(target: &str, octets: &[u8]) -> Result<Self, HeadError> {
         let (scheme, rest) = target.split_once("://").ok_or(HeadError::Target)?;
-        if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-            return Err(HeadError::Target);
-        }
+        let scheme = match scheme {
+            _ if scheme.eq_ignore_ascii_case("http") => Scheme::Http,
+            _ if scheme.eq_ignore_ascii_case("https") => Scheme::Https,
+            _ => return Err(HeadError::Target),
+        };
         let end = rest.find(['/', '?']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
         let authority = Some(Span::of(authority.as_bytes(), octets));
-        Ok(Self { authority, ..Self::path_and_query(rest, octets) })
+        Ok(Self { scheme: Some(scheme), authority, ..Self::path_and_query(rest, octets) })
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use super::field::Known;
 /// Names that no trailer may bear, in lower case: message framing, routing, request modifiers, authentication, response
 /// control data, and how content is to be read (RFC 9110, 6.5.1). Those that a gateway acts on anyway are of
 /// [`Known`], the conditions all begin with `if-`.
-const FORBIDDEN: [&str; 21] = [
+const FORBIDDEN: [&str; 20] = [
     "age",
     "authorization",
     "cache-control",
@@ -17,7 +17,6 @@ const FORBIDDEN: [&str; 21] = [
     "cookie",
     "expires",
     "location",
-    "max-forwards",
     "pragma",
     "proxy-authenticate",
     "proxy-authorization",

@@ -55,7 +55,7 @@ pub fn write_request_head(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], 
         run = fields.get(at + 1).map_or(end, Field::line_start);
     }
     out.extend_from_slice(octets.get(run..end).unwrap_or_default());
-    add_framing(out, head, upgrade);
+    add_hop(out, head, upgrade);
     add_forwarding(out, head, octets, edits);
     add_identity(out, head, edits);
 }
@@ -96,6 +96,8 @@ fn is_kept(
         Known::ContentLength => return true,
         Known::Host => return !head.has_absolute_target(),
         Known::Expect => head.version() == Version::Http11,
+        // One less goes on.
+        Known::MaxForwards => head.max_forwards().is_none(),
         Known::Upgrade => return upgrade,
         Known::Tracestate => edits.trace.continues_inbound(),
         Known::Forwarded | Known::XForwardedHost | Known::XForwardedProto | Known::XForwardedOther => {
@@ -117,9 +119,14 @@ fn is_kept(
     kept && !head.nominates(field, octets)
 }
 
-fn add_framing(out: &mut Vec<u8>, head: &RequestHead, upgrade: bool) {
+fn add_hop(out: &mut Vec<u8>, head: &RequestHead, upgrade: bool) {
     if head.framing() == Framing::Chunked {
         out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
+    if let Some(left) = head.max_forwards() {
+        out.extend_from_slice(b"Max-Forwards: ");
+        out.extend_from_slice(left.saturating_sub(1).to_string().as_bytes());
+        out.extend_from_slice(b"\r\n");
     }
     // Trailers are passed on, so that the client's word holds for this hop as well.
     match (upgrade, head.takes_trailers()) {

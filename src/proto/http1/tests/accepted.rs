@@ -168,7 +168,9 @@ fn rfc9110_10_1_1_expect_and_7_8_upgrade() {
     for (version, lines, expects, upgrades) in [
         ("1.1", "Expect: 100-Continue\r\n", true, false),
         ("1.0", "Expect: 100-continue\r\n", false, false),
-        ("1.1", "Expect: something\r\n", false, false),
+        ("1.0", "Expect: something\r\n", false, false),
+        ("1.1", "Expect: , 100-continue ,\r\n", true, false),
+        ("1.1", "Expect:\r\n", false, false),
         ("1.1", "Connection: Upgrade\r\nUpgrade: websocket\r\n", false, true),
         ("1.1", "Upgrade: websocket\r\n", false, false),
         ("1.1", "Connection: upgrade\r\n", false, false),

@@ -305,3 +305,27 @@ fn rfc9110_7_6_1_connection() {
     let many = (0..=16).map(|n| format!("x-{n}")).collect::<Vec<_>>().join(",");
     refuses_field(&format!("Connection: {many}"), HeadError::Connection, 400);
 }
+
+#[test]
+fn rfc9110_10_1_1_expectations() {
+    for line in [
+        "Expect: 100",
+        "Expect: 100-continue, x=y",
+        "Expect: 100-continue;q=1",
+        "Expect: 100-continue\r\nExpect: x",
+    ] {
+        refuses_field(line, HeadError::Expectation, 417);
+    }
+    // HTTP/1.0 has none.
+    let head = request(b"GET / HTTP/1.0\r\nExpect: x\r\n\r\n").unwrap();
+    assert!(!head.expects_continue());
+}
+
+#[test]
+fn rfc9110_7_6_2_max_forwards() {
+    for value in ["", "-1", "+1", "1,1", "0x1", "1\r\nMax-Forwards: 1"] {
+        let head = format!("OPTIONS / HTTP/1.1\r\nHost: a\r\nMax-Forwards: {value}\r\n\r\n");
+        refuses(head.as_bytes(), HeadError::MaxForwards, 400);
+        assert!(request(head.replace("OPTIONS", "GET").as_bytes()).is_ok());
+    }
+}

@@ -99,7 +99,7 @@ fn request_field() -> impl Strategy<Value = FieldLine> {
         "date",
         "via",
         "trailer",
-        "expect",
+        "max-forwards",
         "x-verify",
         "tracestate",
     ]);
@@ -235,6 +235,25 @@ fn the_clients_word_on_trailers() {
             let te = lines.iter().filter(|line| line.to_ascii_lowercase().starts_with("te:"));
             assert_eq!(te.count(), usize::from(passed), "{text}");
         }
+    }
+}
+
+/// RFC 9110, 7.6.2: counted down in OPTIONS, and of no meaning elsewhere.
+#[test]
+fn max_forwards_is_counted_down() {
+    for (method, sent, passed) in [
+        ("OPTIONS", "1", "0"),
+        ("OPTIONS", "0070", "69"),
+        ("OPTIONS", "99999999999999999999", "18446744073709551614"),
+        ("GET", "1", "1"),
+        ("GET", "none", "none"),
+    ] {
+        let text = format!("{method} / HTTP/1.1\r\nHost: a\r\nmax-forwards: {sent}\r\n\r\n");
+        let (out, _, _) = rewrite_request(text.as_bytes(), false, false);
+        let named = |line: &&String| line.to_ascii_lowercase().starts_with("max-forwards:");
+        let lines = lines(&out);
+        let values: Vec<&str> = lines.iter().filter(named).map(|line| line[13..].trim()).collect();
+        assert_eq!(values, [passed], "{text}");
     }
 }
 
