@@ -172,6 +172,8 @@ fn limits(top: &mut Section<'_>) -> Limits {
             head_fields: section.setting(&setting::HEAD_FIELDS),
             target_bytes: section.setting(&setting::TARGET_BYTES),
             body_bytes: section.setting(&setting::REQUEST_BODY_BYTES),
+            client_bytes_per_second: section.setting(&setting::CLIENT_BYTES_PER_SECOND),
+            origin_bytes_per_second: section.setting(&setting::ORIGIN_BYTES_PER_SECOND),
         },
         response_head_bytes: section.setting(&setting::RESPONSE_HEAD_BYTES),
         connections_per_core: section.setting(&setting::CONNECTIONS_PER_CORE),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Cidr, HostName, Label, Region, ServiceId, Written};
 use crate::observe::access::Fields;
 use crate::observe::process_log::Level;
-use crate::policy::RetryOn;
+use crate::policy::{Pace, RetryOn};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -136,6 +136,14 @@ pub struct ServiceSettings {
     pub paths: Paths,
 }
 
+impl ServiceSettings {
+    /// How fast its clients and its origins must be.
+    pub fn paces(&self) -> (Pace, Pace) {
+        let of = |least| Pace::new(least, self.timeouts.body_progress);
+        (of(self.limits.client_bytes_per_second), of(self.limits.origin_bytes_per_second))
+    }
+}
+
 /// What becomes of paths that can be read in more than one way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paths {
@@ -211,6 +219,10 @@ pub struct RequestLimits {
     pub target_bytes: usize,
     /// Content, its framing not counted; beyond: 413.
     pub body_bytes: u64,
+    /// The mean while a client is waited for, over `timeouts.body_progress`; below: 408, or the answer is cut.
+    pub client_bytes_per_second: u64,
+    /// The same while an origin is waited for; below: 504, or the answer is cut.
+    pub origin_bytes_per_second: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -192,6 +192,17 @@ fn limits() -> Vec<Row> {
         )),
         per_service(number("limits", &setting::TARGET_BYTES, "the request-target; beyond: 414")),
         per_service(number("limits", &setting::REQUEST_BODY_BYTES, "content of a request; beyond: 413")),
+        per_service(number(
+            "limits",
+            &setting::CLIENT_BYTES_PER_SECOND,
+            "the mean that a client must come to while it is waited for, over any `timeouts.body_progress`; 0: any. \
+             Below: 408, or the answer is cut",
+        )),
+        per_service(number(
+            "limits",
+            &setting::ORIGIN_BYTES_PER_SECOND,
+            "the same of an origin; below: 504, or the answer is cut",
+        )),
         number("limits", &setting::RESPONSE_HEAD_BYTES, "status line and fields of an answer; beyond: 502"),
         number(
             "limits",

@@ -80,6 +80,10 @@ fn limits(service: &mut Section<'_>, inherited: &ServiceSettings) -> (RequestLim
         head_fields: narrowed(&setting::HEAD_FIELDS, inherited.head_fields),
         target_bytes: narrowed(&setting::TARGET_BYTES, inherited.target_bytes),
         body_bytes: section.setting_or(&setting::REQUEST_BODY_BYTES, inherited.body_bytes),
+        client_bytes_per_second: section
+            .setting_or(&setting::CLIENT_BYTES_PER_SECOND, inherited.client_bytes_per_second),
+        origin_bytes_per_second: section
+            .setting_or(&setting::ORIGIN_BYTES_PER_SECOND, inherited.origin_bytes_per_second),
     };
     let upstream = upstream_limits(&mut section, upstream);
     let routers_own = [setting::RESPONSE_HEAD_BYTES.name, setting::CONNECTIONS_PER_CORE.name];

@@ -53,6 +53,12 @@ pub(super) const TARGET_BYTES: Setting<usize> =
     setting("target_bytes", TARGET_OCTETS_MAX, (64, TARGET_OCTETS_MAX));
 pub(super) const REQUEST_BODY_BYTES: Setting<u64> =
     setting("request_body_bytes", BODY_OCTETS_MAX, (0, BODY_OCTETS_MAX));
+/// A client that is slower than a modem of the nineties by far holds a request on purpose.
+pub(super) const CLIENT_BYTES_PER_SECOND: Setting<u64> =
+    setting("client_min_bytes_per_second", 64, (0, 1_000_000_000));
+/// Off: an origin may have something to say once a minute, as in an event stream.
+pub(super) const ORIGIN_BYTES_PER_SECOND: Setting<u64> =
+    setting("origin_min_bytes_per_second", 0, (0, 1_000_000_000));
 pub(super) const CONNECTIONS_PER_CORE: Setting<usize> =
     setting("connections_per_core", CONNECTIONS_PER_CORE_MAX, (1, CONNECTIONS_PER_CORE_MAX));
 pub(super) const UPSTREAM_IDLE_CONNECTIONS: Setting<usize> =
@@ -126,6 +132,8 @@ impl Default for RequestLimits {
             head_fields: HEAD_FIELDS.default,
             target_bytes: TARGET_BYTES.default,
             body_bytes: REQUEST_BODY_BYTES.default,
+            client_bytes_per_second: CLIENT_BYTES_PER_SECOND.default,
+            origin_bytes_per_second: ORIGIN_BYTES_PER_SECOND.default,
         }
     }
 }

@@ -76,7 +76,7 @@ services:
     endpoints: [10.0.0.1:80, "[2001:db8::1]:80"]
     timeouts: { response_head: 2s, connect: 250ms }
     retry: { on: [] }
-    limits: { request_body_bytes: 2000000, target_bytes: 500, upstream_waiting: 0 }
+    limits: { request_body_bytes: 2000000, target_bytes: 500, client_min_bytes_per_second: 7, upstream_waiting: 0 }
     paths: raw
 timeouts: { request_head: 5s, idle: 1m, drain: 0s,
   connect: 1s, response_head: 10s, body_progress: 20s, upstream_idle: 5s, upstream_wait: 2s }
@@ -88,6 +88,8 @@ limits:
   head_fields: 50
   target_bytes: 1000
   request_body_bytes: 1000000
+  client_min_bytes_per_second: 0
+  origin_min_bytes_per_second: 9
   connections_per_core: 20000
   upstream_idle_connections: 0
   upstream_connections: 4
@@ -123,9 +125,16 @@ fn everything_may_be_set() {
     let overridden = OriginTimeouts { connect: Duration::from_millis(250), response_head: s(2), ..origin };
     assert_eq!(service.settings.timeouts, overridden);
     assert_eq!(service.settings.retry, RetryOn::NOTHING);
-    let request =
-        RequestLimits { head_bytes: 8192, head_fields: 50, target_bytes: 1000, body_bytes: 1_000_000 };
-    let overridden = RequestLimits { target_bytes: 500, body_bytes: 2_000_000, ..request };
+    let request = RequestLimits {
+        head_bytes: 8192,
+        head_fields: 50,
+        target_bytes: 1000,
+        body_bytes: 1_000_000,
+        client_bytes_per_second: 0,
+        origin_bytes_per_second: 9,
+    };
+    let overridden =
+        RequestLimits { target_bytes: 500, body_bytes: 2_000_000, client_bytes_per_second: 7, ..request };
     assert_eq!(service.settings.limits, overridden);
     let upstream = UpstreamLimits { idle_connections: 0, connections: 4, requests: 3, waiting: 2 };
     assert_eq!(service.settings.upstream, UpstreamLimits { waiting: 0, ..upstream });

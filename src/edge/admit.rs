@@ -66,7 +66,13 @@ mod tests {
     #[test]
     fn each_limit_to_the_octet() {
         let post = "POST /abc HTTP/1.1\r\nHost: a.test\r\nContent-Length: 5\r\n\r\n";
-        let fits = RequestLimits { head_bytes: post.len(), head_fields: 2, target_bytes: 4, body_bytes: 5 };
+        let fits = RequestLimits {
+            head_bytes: post.len(),
+            head_fields: 2,
+            target_bytes: 4,
+            body_bytes: 5,
+            ..RequestLimits::default()
+        };
         assert_eq!(verdict(post, &fits), None);
         let narrower = |narrow: fn(&mut RequestLimits)| {
             let mut limits = fits;

@@ -97,8 +97,8 @@ impl Client {
     }
 
     async fn takes_to(&self, left: usize, edge: &Edge) -> bool {
-        let progress = edge.settings().timeouts.origin.body_progress;
-        relay::taken(&self.stream, left, progress).await.is_ok()
+        let mut pace = edge.settings().of_services().paces().0;
+        relay::taken(&self.stream, left, &mut pace).await.is_ok()
     }
 
     /// The peer's address, asked once. A peer that is gone has none, and will not read an answer either.

@@ -72,7 +72,9 @@ impl Failure {
             Broken::TooLarge => Reason::ContentTooLarge,
             Broken::Cut | Broken::From(Fault::Os(_)) => Reason::ClientGone,
             Broken::From(Fault::TimedOut) => Reason::BodyStalled,
+            Broken::FromSlow => Reason::BodySlow,
             Broken::To(fault) => Self::of_origin(fault).reason,
+            Broken::ToSlow => Reason::OriginBodySlow,
         })
     }
 
@@ -82,8 +84,10 @@ impl Failure {
             Broken::Malformed | Broken::TooLarge => Reason::OriginMalformed,
             Broken::Cut | Broken::From(Fault::Os(_)) => Reason::OriginBodyCut,
             Broken::From(Fault::TimedOut) => Reason::OriginBodyStalled,
+            Broken::FromSlow => Reason::OriginBodySlow,
             Broken::To(Fault::Os(_)) => Reason::ClientGone,
             Broken::To(Fault::TimedOut) => Reason::BodyStalled,
+            Broken::ToSlow => Reason::BodySlow,
         })
     }
 
@@ -118,7 +122,7 @@ impl Failure {
             Reason::MethodNotAllowed => ProblemKind::MethodNotAllowed,
             Reason::NotImplemented => ProblemKind::NotImplemented,
             Reason::VersionNotSupported => ProblemKind::VersionNotSupported,
-            Reason::RequestTimeout | Reason::BodyStalled => ProblemKind::RequestTimeout,
+            Reason::RequestTimeout | Reason::BodyStalled | Reason::BodySlow => ProblemKind::RequestTimeout,
             Reason::UnknownHost | Reason::Tombstoned => ProblemKind::UnknownHost,
             Reason::NoHealthyEndpoints => ProblemKind::NoHealthyEndpoints,
             Reason::ConnectRefused | Reason::ConnectFailed => ProblemKind::OriginUnreachable,
@@ -127,7 +131,9 @@ impl Failure {
             | Reason::OriginMalformed
             | Reason::OriginBodyCut
             | Reason::OriginBodyStalled => ProblemKind::BadOriginAnswer,
-            Reason::ConnectTimeout | Reason::OriginTimeout => ProblemKind::OriginTimeout,
+            Reason::ConnectTimeout | Reason::OriginTimeout | Reason::OriginBodySlow => {
+                ProblemKind::OriginTimeout
+            }
             Reason::ServiceFull | Reason::TurnTimeout | Reason::Overloaded | Reason::Draining => {
                 ProblemKind::Overloaded
             }

@@ -1,11 +1,11 @@
 //! Bodies, either way: read by their framing, written by the framing of the other side, never held whole.
 
 use std::cell::Cell;
-use std::time::Duration;
 
 use super::reader::Reader;
 use super::upstream::Kept;
 use crate::limits;
+use crate::policy::Pace;
 use crate::proto::http1::{BodyReader, BodyStep, Framing, Nominated, write_chunk, write_last_chunk};
 use crate::runtime::{Fault, Stream};
 
@@ -22,6 +22,10 @@ pub(super) enum Broken {
     From(Fault),
     /// The recipient's stream broke.
     To(Fault),
+    /// The sender is slower than it may be.
+    FromSlow,
+    /// The recipient is.
+    ToSlow,
 }
 
 /// One body on its way.
@@ -29,8 +33,8 @@ pub(super) struct Relay<'a> {
     pub(super) from: (&'a mut Reader, &'a Stream),
     pub(super) to: &'a Stream,
     pub(super) framing: Framing,
-    /// Longest wait for the next octet, either side.
-    pub(super) progress: Duration,
+    /// The sender's and the recipient's.
+    pub(super) paces: (Pace, Pace),
     /// Octets of content so far.
     pub(super) content: &'a Cell<u64>,
     /// Octets of content that may pass.
@@ -41,19 +45,33 @@ pub(super) struct Relay<'a> {
     pub(super) kept: Option<&'a Kept>,
 }
 
-/// Waits until at most `left` octets are queued for `to`, for as long as its peer takes some in each `progress`. The
-/// kernel makes room in large steps, so a slow reader moves long before it is seen here.
+/// Waits until at most `left` octets are queued for `to`, for as long as its peer takes some in each wait and keeps its
+/// `pace`. The kernel makes room in large steps, so a slow reader moves long before it is seen here.
 ///
 /// # Errors
-/// The peer took nothing, or the stream broke.
-pub(super) async fn taken(to: &Stream, left: usize, progress: Duration) -> Result<(), Fault> {
+/// The peer took nothing or too little, or the stream broke.
+pub(super) async fn taken(to: &Stream, left: usize, pace: &mut Pace) -> Result<(), Broken> {
     let mut ahead = to.octets_ahead();
     loop {
-        to.set_timeout(progress);
-        match to.sent(left).await {
-            Err(Fault::TimedOut) if to.octets_ahead() < ahead => ahead = to.octets_ahead(),
-            taken => return taken,
+        let (queued, asked) = (to.queued_octets(), to.core().now());
+        to.set_timeout(pace.window());
+        let sent = to.sent(left).await;
+        let took = match sent {
+            // To the kernel, that is, which has made room since its peer took as much.
+            Ok(()) => queued.saturating_sub(to.queued_octets()),
+            Err(Fault::TimedOut) => ahead.saturating_sub(to.octets_ahead()),
+            Err(fault) => return Err(Broken::To(fault)),
+        };
+        if sent.is_err() && took == 0 {
+            return Err(Broken::To(Fault::TimedOut));
         }
+        if !pace.is_kept(to.core().now().saturating_duration_since(asked), took as u64) {
+            return Err(Broken::ToSlow);
+        }
+        if sent.is_ok() {
+            return Ok(());
+        }
+        ahead -= took;
     }
 }
 
@@ -77,8 +95,15 @@ impl Relay<'_> {
                     let used = self.from.0.octets().len();
                     self.from.0.consume(used);
                     out = self.flush(out).await?;
-                    self.from.1.set_timeout(self.progress);
-                    if !self.from.0.more(self.from.1).await.map_err(Broken::From)? {
+                    let (core, pace) = (self.to.core(), &mut self.paces.0);
+                    let asked = core.now();
+                    self.from.1.set_timeout(pace.window());
+                    let more = self.from.0.more(self.from.1).await.map_err(Broken::From)?;
+                    let came = self.from.0.octets().len() as u64;
+                    if !pace.is_kept(core.now().saturating_duration_since(asked), came) {
+                        return Err(Broken::FromSlow);
+                    }
+                    if !more {
                         body.close().map_err(|_| Broken::Cut)?;
                         return self.finish(body, out);
                     }
@@ -126,11 +151,11 @@ impl Relay<'_> {
         }
     }
 
-    async fn room(&self) -> Result<(), Broken> {
+    async fn room(&mut self) -> Result<(), Broken> {
         if self.to.queued_octets() <= limits::SEND_QUEUE_OCTETS {
             return Ok(());
         }
-        taken(self.to, limits::SEND_QUEUE_OCTETS / 2, self.progress).await.map_err(Broken::To)?;
+        taken(self.to, limits::SEND_QUEUE_OCTETS / 2, &mut self.paces.1).await?;
         // Whoever waits for an answer on that stream meanwhile has a deadline of his own.
         self.to.clear_timeout();
         Ok(())

@@ -11,6 +11,7 @@ use super::reader::Reader;
 use super::relay::Relay;
 use super::request::{Identity, Scratch};
 use crate::limits;
+use crate::policy::Pace;
 use crate::proto::http1::{BodyReader, Framing, Method, ResponseEdits, Version, write_response_head};
 use crate::proto::problem::{Problem, Reply as ProblemReply};
 use crate::runtime::Stream;
@@ -23,7 +24,8 @@ pub(super) struct Reply<'a> {
     pub(super) scratch: &'a Scratch,
     pub(super) identity: &'a Identity,
     pub(super) record: &'a Record,
-    pub(super) progress: Duration,
+    /// The origin's and the client's.
+    pub(super) paces: (Pace, Pace),
     /// The request's body has been read to its end, or may be before the response ends.
     pub(super) is_read: bool,
 }
@@ -66,7 +68,7 @@ impl Reply<'_> {
             from: (&mut *reader, origin),
             to: self.client,
             framing: delivery.framing,
-            progress: self.progress,
+            paces: self.paces,
             content: &self.record.content_out,
             most: u64::MAX,
             nominated: &nominated,

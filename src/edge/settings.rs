@@ -31,6 +31,11 @@ impl From<&Config> for Settings {
 }
 
 impl Settings {
+    /// Of services that have nothing of their own.
+    pub(super) fn of_services(&self) -> &ServiceSettings {
+        &self.of_services
+    }
+
     pub(super) fn of_service(&self, service: &str) -> ServiceSettings {
         let own = match self.overrides.is_empty() {
             true => None,

@@ -86,6 +86,8 @@ reasons! {
     BodyMalformed = "body_malformed", Client;
     /// The request's body, or the reading of the answer, stood still for too long.
     BodyStalled = "body_stalled", Client;
+    /// The request's body came, or the answer was read, more slowly than it may be.
+    BodySlow = "body_slow", Client;
     /// No service has this host name.
     UnknownHost = "unknown_host", Client;
     /// The host name was taken down or is changing its owner.
@@ -110,6 +112,8 @@ reasons! {
     OriginBodyCut = "origin_body_cut", Origin;
     /// The answer's body stood still for too long.
     OriginBodyStalled = "origin_body_stalled", Origin;
+    /// The answer's body came, or the request's was read, more slowly than it may be.
+    OriginBodySlow = "origin_body_slow", Origin;
     /// The service has as many requests in flight and waiting as it may have.
     ServiceFull = "service_full", Gateway;
     /// The request waited too long for its turn behind others of its service.

@@ -251,3 +251,80 @@ fn a_client_that_asks_and_never_reads_is_held_back() {
         router.wait_quiet();
     }
 }
+
+/// Each octet comes in time, but all of them would take for ever.
+#[test]
+fn an_upload_that_drips_is_cut() {
+    let origin = Origin::start(|mut visit| {
+        let _ = visit.request();
+    });
+    let setup = || Setup::to(&[origin.address]).set("timeouts.body_progress", "500ms");
+    let drip = |router: &Router| {
+        let mut client = router.connect();
+        client.send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000\r\n\r\n").unwrap();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(2_500) && failures(router, "body_slow") == 0 {
+            client.send("x").unwrap();
+            pause(Duration::from_millis(50));
+        }
+        (client, began.elapsed())
+    };
+    let router = setup().set("limits.client_min_bytes_per_second", 100).start();
+    let (mut client, took) = drip(&router);
+    assert_eq!(client.response().unwrap().status, 408);
+    assert!(took < Duration::from_millis(2_400), "{took:?}");
+    assert_eq!(failures(&router, "body_slow"), 1);
+    wait_until("the origin's connection is closed", || origin.open() == 0);
+    // A service may let its clients take their time.
+    let patient = setup().set("limits.client_min_bytes_per_second", 0).start();
+    let (client, took) = drip(&patient);
+    assert!(took >= Duration::from_millis(2_500), "{took:?}");
+    assert_eq!(failures(&patient, "body_slow"), 0);
+    drop(client);
+}
+
+#[test]
+fn a_reader_that_drips_is_cut() {
+    let origin = Origin::answering(|_, _| ok(vec![b'x'; 64 << 20]));
+    let router = Setup::to(&[origin.address])
+        .set("timeouts.body_progress", "1s")
+        .set("limits.client_min_bytes_per_second", 10 << 20)
+        .start();
+    let mut client = router.connect();
+    client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").unwrap();
+    client.response_head().unwrap();
+    // 128 KiB every 100 ms: never still, and an eighth of what it should be.
+    let began = Instant::now();
+    while failures(&router, "body_slow") == 0 {
+        assert!(began.elapsed() < Duration::from_secs(20), "nobody gave it up");
+        if client.exactly(128 << 10).is_err() {
+            break;
+        }
+        pause(Duration::from_millis(100));
+    }
+    wait_until("the reader is given up", || failures(&router, "body_slow") == 1);
+    wait_until("the origin's connection is closed", || origin.open() == 0);
+    assert!(client.exactly(64 << 20).is_err(), "a body that was cut looks whole");
+}
+
+#[test]
+fn an_origin_may_drip_unless_its_service_says_otherwise() {
+    let origin = Origin::start(|mut visit| {
+        if visit.request().is_ok() {
+            visit.say("HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n");
+            for _ in 0..30 {
+                visit.say("x");
+                pause(Duration::from_millis(50));
+            }
+        }
+    });
+    let setup = || Setup::to(&[origin.address]).set("timeouts.body_progress", "500ms");
+    let get = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+    let router = setup().start();
+    assert_eq!(router.connect().ask(get).text().len(), 30);
+    let router = setup().set("limits.origin_min_bytes_per_second", 100).start();
+    let mut client = router.connect();
+    client.send(get).unwrap();
+    assert_eq!(client.response().unwrap_err(), Cut::Short);
+    assert_eq!(failures(&router, "origin_body_slow"), 1);
+}

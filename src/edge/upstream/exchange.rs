@@ -157,6 +157,7 @@ impl Exchange<'_> {
     /// The request's body goes up while the response comes down: an origin may answer before it has read all.
     async fn converse(&mut self, origin: &mut Origin, trial: Trial<'_>) -> Result<Conversed, Failure> {
         let ServiceSettings { timeouts, limits: most, .. } = trial.settings;
+        let (clients, origins) = trial.settings.paces();
         let Exchange { edge, client, scratch, identity, record } = self;
         let (up, down, door) = (&origin.stream, &client.stream, &*client.door);
         let body = scratch.has_body().then(|| RequestBody {
@@ -164,7 +165,7 @@ impl Exchange<'_> {
             awaits_leave: scratch.head.expects_continue(),
             // A last attempt leaves nothing to keep it for.
             keep: record.attempts() < ATTEMPTS_MAX && scratch.is_repeatable(),
-            progress: timeouts.body_progress,
+            paces: (clients, origins),
             most: most.body_bytes,
             nominated: scratch.head.nominated(&scratch.octets),
         });
@@ -197,7 +198,7 @@ impl Exchange<'_> {
             scratch,
             identity,
             record,
-            progress: timeouts.body_progress,
+            paces: (origins, clients),
             is_read: upload.is_done()
                 || may_yet_be_read(&scratch.response, origin.reader.octets().len() - length),
         };

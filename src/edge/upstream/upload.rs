@@ -12,6 +12,7 @@ use crate::edge::reader::Reader;
 use crate::edge::relay::{Broken, Relay};
 use crate::edge::reply;
 use crate::limits;
+use crate::policy::Pace;
 use crate::proto::http1::{BodyReader, Framing, Nominated};
 use crate::runtime::{Fault, Stream};
 
@@ -22,8 +23,8 @@ pub(super) struct RequestBody {
     pub(super) awaits_leave: bool,
     /// It is kept for a second attempt, as long as it is small.
     pub(super) keep: bool,
-    /// Longest wait for the next octet, either side.
-    pub(super) progress: Duration,
+    /// The client's and the origin's.
+    pub(super) paces: (Pace, Pace),
     /// Octets of content that may pass.
     pub(super) most: u64,
     /// Trailers that go no further than the client's connection.
@@ -48,9 +49,9 @@ impl RequestBody {
         }
         let core = to.core();
         kept.begin(self.keep.then(|| core.head_buffer()));
-        let RequestBody { framing, progress, most, ref nominated, .. } = self;
+        let RequestBody { framing, paces, most, ref nominated, .. } = self;
         let content = &record.content_in;
-        let relay = Relay { from, to, framing, progress, content, most, nominated, kept: Some(kept) };
+        let relay = Relay { from, to, framing, paces, content, most, nominated, kept: Some(kept) };
         relay.run(&mut BodyReader::new(framing), core.head_buffer()).await?;
         kept.end();
         Ok(())
