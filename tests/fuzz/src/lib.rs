@@ -7,6 +7,14 @@ pub mod limits;
 #[path = "../../../src/proto/mod.rs"]
 pub mod proto;
 
+/// The second parser of the black-box cases.
+#[path = "../../path/cases/message.rs"]
+#[allow(dead_code, reason = "half of it is for responses")]
+pub mod message;
+#[path = "../../path/cases/script.rs"]
+#[allow(dead_code, reason = "the parser needs one function")]
+pub mod script;
+
 use proto::http1::{Field, Fields, Known};
 
 /// Splits a target's input: how many octets come at a time, and the octets.
