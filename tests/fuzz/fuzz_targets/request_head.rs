@@ -76,9 +76,11 @@ fn rewritten(head: &RequestHead, octets: &[u8], peer_is_trusted: bool) {
     for name in ["host", "x-request-id", "traceparent", "x-attempt", "x-forwarded-for"] {
         assert_eq!(count(fields, &out, name), 1, "{name}");
     }
-    for name in ["keep-alive", "proxy-connection", "te", "http2-settings", "x-verified-subject"] {
+    for name in ["keep-alive", "proxy-connection", "http2-settings", "x-verified-subject"] {
         assert_eq!(count(fields, &out, name), 0, "{name}");
     }
+    assert_eq!(count(fields, &out, "te"), usize::from(head.takes_trailers()));
+    assert_eq!(again.takes_trailers(), head.takes_trailers());
     if !peer_is_trusted {
         assert_eq!((count(fields, &out, "x-forwarded-host"), count(fields, &out, "forwarded")), (1, 0));
     }
