@@ -38,6 +38,9 @@ pub const RECV_BUFFERS_PRESSED: usize = RECV_BUFFERS as usize / 2;
 pub const RECV_QUEUE_OCTETS: usize = 64 << 10;
 /// Queued for sending and not yet taken by the kernel, per connection; above it senders wait.
 pub const SEND_QUEUE_OCTETS: usize = 64 << 10;
+/// What the kernel keeps of a connection beyond what its peer's window admits. By default it takes 4 MiB, so that a few
+/// hundred readers who stand still bring the machine's TCP memory under pressure.
+pub const KERNEL_UNSENT_OCTETS: u32 = 128 << 10;
 /// Pieces of one vectored send.
 pub const SEND_PIECES_MAX: usize = 16;
 /// Idle send queues and head buffers kept for reuse.

@@ -68,6 +68,24 @@ fn open(address: SocketAddr) -> io::Result<Socket> {
         socket.set_only_v6(!address.ip().is_unspecified())?;
     }
     socket.set_reuse_address(true)?;
-    socket.set_tcp_nodelay(true)?; // inherited by what it accepts
+    // Both are inherited by what it accepts.
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(limits::KERNEL_UNSENT_OCTETS)?;
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_inherits_delay_and_bound() {
+        let listener = std::net::TcpListener::from(bind(([127, 0, 0, 1], 0).into()).unwrap());
+        let _client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let accepted = SockRef::from(&accepted);
+        assert!(accepted.tcp_nodelay().unwrap());
+        assert_eq!(accepted.tcp_notsent_lowat().unwrap(), limits::KERNEL_UNSENT_OCTETS);
+    }
 }

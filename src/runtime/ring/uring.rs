@@ -203,6 +203,7 @@ impl Kernel for Uring {
         let domain = if ipv6 { socket2::Domain::IPV6 } else { socket2::Domain::IPV4 };
         let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
         socket.set_tcp_nodelay(true)?;
+        socket.set_tcp_notsent_lowat(limits::KERNEL_UNSENT_OCTETS)?;
         Ok(socket.into())
     }
 
