@@ -8,6 +8,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attacks;
 mod cases;
 mod chaos;
 mod clients_gone;
