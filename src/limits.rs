@@ -9,6 +9,8 @@ pub const CONFIG_NESTING_MAX: usize = 16;
 pub const CONFIG_NODES_MAX: usize = 500_000;
 /// Mistakes reported of one file; the rest are counted.
 pub const CONFIG_MISTAKES_MAX: usize = 1_000;
+/// Octets of a Unix socket's path: what `sun_path` holds, less its end.
+pub const SOCKET_PATH_OCTETS_MAX: usize = 107;
 /// Listeners of one process; each core opens all of them.
 pub const LISTENERS_MAX: usize = 64;
 /// Names of nodes and PoPs.

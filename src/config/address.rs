@@ -28,6 +28,9 @@ pub(super) fn parse_endpoint(text: &str) -> Result<SocketAddr, String> {
     if ip.is_unspecified() || ip.is_multicast() || broadcast {
         return Err(format!("{} is no single host's address; give the origin's own", Shown(text)));
     }
+    if super::is_stand_in(address) {
+        return Err(format!("{} is in 100::/64, where nothing answers (RFC 6666)", Shown(text)));
+    }
     Ok(address)
 }
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Cidr, HostName, Label, Region, ServiceId, Written};
+use super::{Cidr, Endpoint, HostName, Label, Region, ServiceId, Written};
 use crate::observe::access::Fields;
 use crate::observe::process_log::Level;
 use crate::policy::{Pace, RetryOn};
@@ -120,7 +120,7 @@ pub struct Service {
     /// At least one.
     pub hostnames: Vec<HostName>,
     /// At least one; each once.
-    pub endpoints: Vec<SocketAddr>,
+    pub endpoints: Vec<Endpoint>,
     /// The router's own with this service's overrides applied.
     pub settings: ServiceSettings,
 }

@@ -12,6 +12,7 @@ pub use checked::{
     Protocol, RequestLimits, Service, ServiceSettings, State, Timeouts, UpstreamLimits,
 };
 pub use cidr::Cidr;
+pub use endpoint::{Endpoint, is_stand_in};
 pub use name::{HostName, Label, Region, ServiceId};
 pub use report::{Mistake, Mistakes};
 pub use written::Written;
@@ -22,6 +23,7 @@ mod address;
 mod check;
 mod checked;
 mod cidr;
+mod endpoint;
 mod listeners;
 mod name;
 mod reader;

@@ -120,7 +120,7 @@ fn services() -> Vec<Row> {
         row(
             "services[].endpoints",
             "(required)",
-            "`IP:PORT`, IPv6 as `[IP]:PORT`",
+            "`IP:PORT`, IPv6 as `[IP]:PORT`, or `unix:/PATH`",
             "where its origins listen",
         ),
         row(

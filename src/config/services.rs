@@ -1,6 +1,5 @@
 //! Services written into the file itself.
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
 
 use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
@@ -9,7 +8,7 @@ use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSe
 use super::listeners::receives;
 use super::reader::{Field, Section};
 use super::setting::Setting;
-use super::{HostName, ServiceId, address, name, retry, setting};
+use super::{HostName, ServiceId, endpoint::Endpoint, name, retry, setting};
 
 /// Where ids and host names were first written; each may be given once.
 #[derive(Default)]
@@ -117,14 +116,16 @@ fn hostnames(field: &Field<'_>, taken: &mut Taken) -> Vec<HostName> {
     hostnames
 }
 
-fn endpoints(field: &Field<'_>, listeners: &[Listener]) -> Vec<SocketAddr> {
+fn endpoints(field: &Field<'_>, listeners: &[Listener]) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     let mut seen = HashSet::new();
     for item in list(field, "list at least one address:port") {
-        let Some(endpoint) = item.parse(address::parse_endpoint) else { continue };
-        if !seen.insert(endpoint) {
+        let Some(endpoint) = item.parse(Endpoint::parse) else { continue };
+        let is_own =
+            |l: &Listener| matches!(endpoint, Endpoint::Address(target) if receives(l.address, target));
+        if !seen.insert(endpoint.clone()) {
             item.mistake(&format!("{endpoint} is in this list already; remove one"));
-        } else if listeners.iter().any(|l| receives(l.address, endpoint)) {
+        } else if listeners.iter().any(is_own) {
             item.mistake(&format!("{endpoint} is this router's own listener; give the origin's address"));
         } else {
             endpoints.push(endpoint);

@@ -50,7 +50,7 @@ fn the_quickstart_is_right() {
         [Service {
             id: ServiceId::parse("svc_hello").unwrap(),
             hostnames: vec![HostName::parse("hello.localhost").unwrap()],
-            endpoints: vec!["127.0.0.1:9000".parse().unwrap()],
+            endpoints: vec![Endpoint::parse("127.0.0.1:9000").unwrap()],
             settings: ServiceSettings::default(),
         }]
     );

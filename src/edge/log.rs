@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
 use super::client::Client;
@@ -120,6 +121,11 @@ pub(super) fn finish(
         status,
         service: &scratch.service,
         endpoint: record.endpoint.get(),
+        socket: record
+            .endpoint
+            .get()
+            .and_then(|address| settings.socket(address))
+            .map(|path| path.as_os_str().as_bytes()),
         attempts: record.attempts.get(),
         octets_in,
         octets_out,

@@ -56,7 +56,7 @@ fn add(table: &mut Table, service: &Service, region: &Region) -> Result<(), Inli
     let name = service.id.as_str();
     let id = ServiceId::parse(name).map_err(|e| refused(name, e))?;
     let endpoints =
-        service.endpoints.iter().map(|address| Endpoint { address: *address, state: EndpointState::Healthy });
+        service.endpoints.iter().map(|it| Endpoint { address: it.address(), state: EndpointState::Healthy });
     let set = EndpointSet::new(endpoints).map_err(|e| refused(name, e))?;
     apply(table, name, Record::Endpoints(id.clone(), region.clone(), Some(set)))?;
     for host in &service.hostnames {

@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -99,6 +100,16 @@ impl Core {
     /// # Errors
     /// No descriptor left, or the address family is not supported.
     pub fn connect(&self, peer: SocketAddr) -> io::Result<Stream> {
+        let slot = self.driver(|d| d.connect(peer.into()))?;
+        Ok(Stream::new(self.clone(), slot))
+    }
+
+    /// The same to a Unix socket.
+    ///
+    /// # Errors
+    /// No descriptor left, or the path is longer than a socket's can be.
+    pub fn connect_unix(&self, path: &Path) -> io::Result<Stream> {
+        let peer = socket2::SockAddr::unix(path)?;
         let slot = self.driver(|d| d.connect(peer))?;
         Ok(Stream::new(self.clone(), slot))
     }

@@ -35,3 +35,4 @@ mod shares;
 mod slow;
 mod splits;
 mod state;
+mod unix_sockets;

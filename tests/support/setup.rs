@@ -35,8 +35,13 @@ impl Setup {
         Setup { address, admin, dir, config, under: Vec::new(), stdout: None }
     }
 
-    pub fn service(mut self, id: &str, hosts: &[&str], endpoints: &[SocketAddr]) -> Setup {
+    pub fn service(self, id: &str, hosts: &[&str], endpoints: &[SocketAddr]) -> Setup {
         let endpoints: Vec<String> = endpoints.iter().map(SocketAddr::to_string).collect();
+        self.service_at(id, hosts, &endpoints)
+    }
+
+    /// The same with endpoints as they are written.
+    pub fn service_at(mut self, id: &str, hosts: &[&str], endpoints: &[String]) -> Setup {
         let service = json!({ "id": id, "hostnames": hosts, "endpoints": endpoints });
         self.config["services"].as_array_mut().expect("the list made above").push(service);
         self

@@ -44,24 +44,38 @@ pub(super) async fn to(
     if !fresh && let Some(Kept { stream, open, carried, .. }) = service.take(&lease, core.now(), metrics) {
         return Ok(Origin { stream, reader, lease, open, idle, reused: carried });
     }
-    let (stream, open) = connect(core, metrics, service, &lease, address, settings).await?;
+    let (stream, open) = begin(edge, service, address, settings)?;
+    established(core, metrics, &lease, &stream, settings).await?;
     Ok(Origin { stream, reader, lease, open, idle, reused: false })
 }
 
-async fn connect(
-    core: &Core,
-    metrics: &CoreMetrics,
+/// A connection that is being made, to the address or the Unix socket that it stands for.
+fn begin(
+    edge: &Edge,
     service: &Rc<Service>,
-    lease: &Lease,
     address: SocketAddr,
     settings: &ServiceSettings,
 ) -> Result<(Stream, Open), Failure> {
-    metrics.upstream_connects.inc();
-    let open = service.open(share(core, settings.upstream.connections), metrics);
-    let Ok(stream) = core.connect(address) else {
-        metrics.upstream_connect_failures.inc();
-        return Err(Reason::Overloaded.into());
+    edge.metrics.upstream_connects.inc();
+    let open = service.open(share(&edge.core, settings.upstream.connections), &edge.metrics);
+    let stream = match edge.settings().socket(address) {
+        Some(path) => edge.core.connect_unix(path),
+        None => edge.core.connect(address),
     };
+    if stream.is_err() {
+        edge.metrics.upstream_connect_failures.inc();
+    }
+    Ok((stream.map_err(|_| Reason::Overloaded)?, open))
+}
+
+/// Waits until it is made.
+async fn established(
+    core: &Core,
+    metrics: &CoreMetrics,
+    lease: &Lease,
+    stream: &Stream,
+    settings: &ServiceSettings,
+) -> Result<(), Failure> {
     let connecting = lease.connecting(core.now());
     stream.set_timeout(settings.timeouts.connect);
     if let Err(fault) = stream.connected().await {
@@ -71,7 +85,7 @@ async fn connect(
     }
     connecting.connected(core.now());
     stream.clear_timeout();
-    Ok((stream, open))
+    Ok(())
 }
 
 /// What a service may have of something that costs a descriptor: `most`, or its share of those that there are.
@@ -93,17 +107,17 @@ pub(in crate::edge) fn probe(
     address: SocketAddr,
     settings: ServiceSettings,
 ) {
+    let Ok((stream, open)) = begin(edge, service, address, &settings) else { return };
     let (core, metrics, service) = (edge.core.clone(), edge.metrics.clone(), Rc::clone(service));
     let lease = service.lease(address, core.now());
     lease.probed();
+    metrics.upstream_probes.inc();
     edge.core.spawn(async move {
-        metrics.upstream_probes.inc();
-        let Ok((stream, open)) = connect(&core, &metrics, &service, &lease, address, &settings).await else {
-            return;
-        };
-        let timeout = settings.timeouts.upstream_idle;
-        let kept = Kept { stream, open, carried: false, since: core.now(), timeout };
-        service.keep(&lease, kept, settings.upstream.idle_connections, &metrics);
+        if established(&core, &metrics, &lease, &stream, &settings).await.is_ok() {
+            let timeout = settings.timeouts.upstream_idle;
+            let kept = Kept { stream, open, carried: false, since: core.now(), timeout };
+            service.keep(&lease, kept, settings.upstream.idle_connections, &metrics);
+        }
     });
 }
 

@@ -37,6 +37,8 @@ pub struct AccessRecord<'a> {
     pub service: &'a str,
     /// Whom the last attempt went to.
     pub endpoint: Option<SocketAddr>,
+    /// The path of the Unix socket that `endpoint` stands for.
+    pub socket: Option<&'a [u8]>,
     pub attempts: u8,
     /// Octets received from the client for this request, head included.
     pub octets_in: u64,

@@ -91,7 +91,14 @@ fn value(line: &mut Line, clock: &mut Clock, record: &AccessRecord<'_>, field: F
         Field::Attempts => line.number(u64::from(record.attempts)),
         Field::Core => line.number(u64::from(record.core)),
         Field::Service => text(line, record.service.as_bytes(), LOG_ID_OCTETS_MAX),
-        Field::Endpoint => record.endpoint.into_iter().for_each(|endpoint| socket_address(line, endpoint)),
+        Field::Endpoint => match record.socket {
+            Some(path) => {
+                line.raw(b"\"unix:");
+                line.escaped(path, LOG_ID_OCTETS_MAX);
+                line.raw(b"\"");
+            }
+            None => record.endpoint.into_iter().for_each(|endpoint| socket_address(line, endpoint)),
+        },
         Field::Reason => plain(line, record.reason.map_or("", Reason::as_str).as_bytes()),
         Field::Fault => plain(line, record.reason.map_or("", |reason| reason.fault().as_str()).as_bytes()),
     }

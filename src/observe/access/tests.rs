@@ -25,6 +25,7 @@ pub(super) fn record<'a>(request_id: &'a RequestId, host: &'a [u8], path: &'a [u
         status: 200,
         service: "svc_shop",
         endpoint: Some(SocketAddr::from(([10, 2, 3, 4], 10_001))),
+        socket: None,
         attempts: 1,
         octets_in: 612,
         octets_out: 1234,
@@ -106,6 +107,10 @@ fn a_failure_names_its_reason_and_leaves_out_what_there_was_not() {
     assert_eq!(read["ringway.fault"], "client");
     assert_eq!(read["client.ip"], "2001:db8::1");
     assert_eq!((read.get("ringway.service"), read.get("ringway.endpoint")), (None, None));
+    let endpoint = Some("[100::1]:1".parse().unwrap());
+    let stands_for = AccessRecord { endpoint, socket: Some(b"/run/\"app\""), ..failed };
+    let read: Value = serde_json::from_str(&written(&stands_for)).unwrap();
+    assert_eq!(read["ringway.endpoint"], "unix:/run/\"app\"");
     let endpoint = Some("[2001:db8::2]:81".parse().unwrap());
     let read: Value =
         serde_json::from_str(&written(&AccessRecord { status: 502, endpoint, ..failed })).unwrap();

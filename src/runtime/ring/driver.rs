@@ -11,9 +11,10 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::task::{Poll, Waker};
+
+use socket2::SockAddr;
 
 use super::buffers::Buffers;
 use super::kernel::{Completion, Entries, Kernel, Kind, Op, Token, Wait};
@@ -192,8 +193,8 @@ impl<K: Kernel> Driver<K> {
     ///
     /// # Errors
     /// No socket could be made (EMFILE and the like).
-    pub(crate) fn connect(&mut self, peer: SocketAddr) -> io::Result<u32> {
-        let socket = self.kernel.socket(peer.is_ipv6())?;
+    pub(crate) fn connect(&mut self, peer: SockAddr) -> io::Result<u32> {
+        let socket = self.kernel.socket(peer.domain())?;
         let mut tx = self.idle_tx.pop().unwrap_or_else(Tx::new);
         let op = tx.connect(socket.as_raw_fd(), peer);
         let slot = self.take_slot(socket, Phase::Connecting);

@@ -166,11 +166,11 @@ pub(crate) trait Kernel {
     /// True if the last [`enter`](Self::enter) took everything that was queued before it, and what failed at once
     /// has been told by [`completion`](Self::completion), which has no more.
     fn settled(&mut self) -> bool;
-    /// A new TCP socket, nodelay set, for the family of an address.
+    /// A new stream socket of that family; nodelay is set on those of TCP.
     ///
     /// # Errors
     /// EMFILE and the like.
-    fn socket(&mut self, ipv6: bool) -> io::Result<OwnedFd>;
+    fn socket(&mut self, family: socket2::Domain) -> io::Result<OwnedFd>;
     /// Makes the next close of `fd` a reset, so that a cut message cannot look complete.
     fn reset_on_close(&mut self, fd: RawFd);
     fn entries(&self) -> Entries;

@@ -93,8 +93,8 @@ impl Tx {
     }
 
     /// The operation that connects `fd` to `peer`; the address lives here until it completes.
-    pub(crate) fn connect(&mut self, fd: i32, peer: SocketAddr) -> Op {
-        self.address = peer.into();
+    pub(crate) fn connect(&mut self, fd: i32, peer: socket2::SockAddr) -> Op {
+        self.address = peer;
         Op::Connect { fd, address: self.address.as_ptr().cast(), length: self.address.len() }
     }
 

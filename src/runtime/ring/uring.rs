@@ -199,11 +199,12 @@ impl Kernel for Uring {
         })
     }
 
-    fn socket(&mut self, ipv6: bool) -> io::Result<OwnedFd> {
-        let domain = if ipv6 { socket2::Domain::IPV6 } else { socket2::Domain::IPV4 };
-        let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
-        socket.set_tcp_nodelay(true)?;
-        socket.set_tcp_notsent_lowat(limits::KERNEL_UNSENT_OCTETS)?;
+    fn socket(&mut self, family: socket2::Domain) -> io::Result<OwnedFd> {
+        let socket = socket2::Socket::new(family, socket2::Type::STREAM, None)?;
+        if family != socket2::Domain::UNIX {
+            socket.set_tcp_nodelay(true)?;
+            socket.set_tcp_notsent_lowat(limits::KERNEL_UNSENT_OCTETS)?;
+        }
         Ok(socket.into())
     }
 

@@ -240,7 +240,7 @@ impl Kernel for Fake {
         Some(arrived.completion)
     }
 
-    fn socket(&mut self, _ipv6: bool) -> io::Result<OwnedFd> {
+    fn socket(&mut self, _family: socket2::Domain) -> io::Result<OwnedFd> {
         if self.chance(self.mood.trouble) {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }

@@ -108,7 +108,7 @@ impl World {
     fn connect(&mut self) {
         let peer = SocketAddr::from(([127, 0, 0, 1], 9));
         if self.streams.len() < 30
-            && let Ok(slot) = self.driver.connect(peer)
+            && let Ok(slot) = self.driver.connect(peer.into())
         {
             let socket = self.driver.kernel.socket_of(self.driver.descriptor(slot));
             self.streams.push(StreamOwner::new(slot, socket));
