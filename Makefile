@@ -32,7 +32,7 @@ bench: ## the parts timed alone, then ringway beside nginx, haproxy and pingora:
 	@$(TARGET_DIR)/release/ringway-bench compare --dataset 4000000
 	@$(TARGET_DIR)/release/ringway-bench ratchet
 
-soak: install ## the tests with their long proofs at full length: bodies of 1 GiB, crowds of 9,000, 20 times the schedules
+soak: install ## the tests with their long proofs at full length: bodies of 1 GiB, crowds of 9,000, a million mixed requests
 	@RINGWAY_SOAK=20 cargo test --locked --workspace --lib --bins --tests
 
 fuzz: install ## every fuzz target, MINUTES=1 each

@@ -23,6 +23,7 @@ mod limits;
 mod log;
 mod machine;
 mod many;
+mod mixes;
 mod origin_faults;
 mod panics;
 mod paths;

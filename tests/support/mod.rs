@@ -7,6 +7,7 @@ pub mod nginx;
 pub mod origin;
 pub mod part;
 pub mod ports;
+pub mod python;
 pub mod router;
 pub mod setup;
 pub mod wait;
