@@ -169,15 +169,17 @@ pub const SWEEP_MS: u64 = 1_000;
 
 // Access log.
 /// One record, LF included. Fields that outsiders choose are cut to the bounds below.
-pub const LOG_RECORD_OCTETS_MAX: usize = 2048;
+pub const LOG_RECORD_OCTETS_MAX: usize = 2304;
 /// Octets of a field as written, escapes included.
 pub const LOG_PATH_OCTETS_MAX: usize = 768;
 pub const LOG_HOST_OCTETS_MAX: usize = 256;
 pub const LOG_METHOD_OCTETS_MAX: usize = METHOD_OCTETS_MAX;
+/// The name of a kind of task.
+pub const LOG_TASK_OCTETS_MAX: usize = 160;
 /// Trace id, span id and service id.
 pub const LOG_ID_OCTETS_MAX: usize = 64;
 /// Keys, punctuation and the numbers at their longest.
-pub const LOG_FRAME_OCTETS_MAX: usize = 800;
+pub const LOG_FRAME_OCTETS_MAX: usize = 1050;
 /// Octets that wait for the log's thread, per core; records beyond are dropped (ringway_log_dropped_total).
 pub const LOG_RING_OCTETS: usize = 1 << 20;
 /// How often the log's thread looks when little comes in, in milliseconds: what a reader of the log waits at most.
@@ -187,6 +189,22 @@ pub const LOG_BUSY_MS: u64 = 5;
 pub const LOG_BUSY_OCTETS: usize = LOG_RING_OCTETS / 8;
 /// How long after a failed write it tries again, and how often it asks whether its file was renamed, in milliseconds.
 pub const LOG_RETRY_MS: u64 = 1_000;
+
+// Loop lag, slow requests.
+/// A turn that takes so long is a stall, in milliseconds.
+pub const STALL_MS: u64 = 20;
+/// Kinds of tasks told of a stall.
+pub const STALL_TASKS: usize = 8;
+/// Stalls that a core keeps until it notes them, every EXPORT_MS; more are only counted.
+pub const STALLS_PENDING: usize = 8;
+/// Octets of slow requests and stalls that wait for the admin thread, per core; more are counted
+/// (ringway_slow_dropped_total).
+pub const SLOW_RING_OCTETS: usize = 128 << 10;
+/// Slow requests, and stalls, that /v1/slow shows.
+pub const SLOW_KEPT: usize = 200;
+pub const STALLS_KEPT: usize = 50;
+/// How often the admin thread looks for them, in milliseconds.
+pub const SLOW_LOOK_MS: u64 = 1_000;
 
 // Errors by service.
 /// Services that have series of their own; the rest share one (ringway_service_errors_displaced_total).
@@ -219,6 +237,8 @@ const _: () = assert!(
         <= LOG_RECORD_OCTETS_MAX,
     "a record always fits its line"
 );
+const _: () =
+    assert!(200 + STALL_TASKS * (LOG_TASK_OCTETS_MAX + 20) <= LOG_RECORD_OCTETS_MAX, "so does a stall");
 /// How often a core copies its ring's figures to where scrapes find them, in milliseconds.
 pub const EXPORT_MS: u64 = 200;
 /// Descriptors that are not connections: rings, listeners, files, the admin listener's connections.

@@ -153,11 +153,22 @@ impl Edge {
             self.metrics.panics.add(panics - self.metrics.panics.get());
             self.metrics.major_faults.add(machine::major_faults() - self.metrics.major_faults.get());
             self.metrics.ring.store(&self.core.stats());
+            self.export_lag();
             self.all_errors.take(&mut self.errors.borrow_mut(), self.core.now());
             if self.core.now() >= next_sweep {
                 next_sweep = self.core.now() + Duration::from_millis(limits::SWEEP_MS);
                 self.pool.sweep(self.core.now());
             }
+        }
+    }
+
+    fn export_lag(&self) {
+        let lag = self.core.lag();
+        self.metrics.lag.store(&lag);
+        self.metrics.stalls.set(lag.stalls);
+        for stall in self.core.take_stalls() {
+            let ago = millis(self.core.now().saturating_duration_since(stall.at));
+            self.log.borrow_mut().stall(self.unix_ms() - ago, self.core.number(), &stall);
         }
     }
 }

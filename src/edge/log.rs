@@ -130,6 +130,7 @@ pub(super) fn finish(
         octets_in,
         octets_out,
         times,
+        slow: duration >= policy.slow,
         reason,
         core: edge.core.number(),
     };

@@ -3,6 +3,7 @@
 use super::cell::{Counter, Gauge};
 use super::errors::ErrorCounters;
 use super::histogram::Histogram;
+use super::lag::LagCounters;
 use super::reason::Reason;
 use super::times::{Stage, Times};
 use crate::runtime::RingStats;
@@ -128,6 +129,12 @@ scalars! {
         table_lookups_missed: Counter,
         /// Requests of services that were not counted, and whose connections were not kept, because enough others were.
         pool_full: Counter,
+        /// Requests that took at least `access_log.slow`.
+        slow_requests: Counter,
+        /// Slow requests and stalls that /v1/slow does not show, since too many came at once.
+        slow_dropped: Counter,
+        /// Turns of the ring that took 20 ms or longer; /v1/slow tells what ran in them.
+        stalls: Counter,
         /// Connections that let go of a request's memory at once, because enough others kept theirs for the next.
         warm_full: Counter,
     }
@@ -140,6 +147,8 @@ scalars! {
         errors: ErrorCounters,
         /// What the socket ring counts.
         ring: RingCounters,
+        /// How long its turns took.
+        lag: LagCounters,
         /// From the end of a request's head to its answer's last octet, as seen here; to the turn of the ring.
         duration: Histogram,
         /// What of it was waiting for the origin.

@@ -10,6 +10,7 @@ mod cell;
 mod config_stats;
 mod errors;
 mod histogram;
+mod lag;
 mod metrics;
 mod process;
 pub mod process_log;
@@ -18,6 +19,7 @@ mod reason;
 #[cfg(test)]
 mod reference;
 mod registry;
+mod slow;
 mod times;
 mod timestamp;
 
@@ -25,8 +27,10 @@ pub use cell::{Counter, Gauge};
 pub use config_stats::ConfigStats;
 pub use errors::{ErrorCounters, ErrorKind, PendingErrors, ServiceErrors};
 pub use histogram::Histogram;
+pub use lag::LagCounters;
 pub use metrics::{ByClass, CoreMetrics, RingCounters};
 pub use readiness::Readiness;
 pub use reason::{Fault, Reason};
 pub use registry::{NodeLabels, Registry, TableFigures};
+pub use slow::SlowNotes;
 pub use times::{Stage, Times};

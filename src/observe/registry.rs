@@ -11,6 +11,7 @@ use super::metrics::{ByClass, CoreMetrics, Scalar, Value};
 use super::process::ProcessFigures;
 use super::readiness::Readiness;
 use super::reason::Reason;
+use super::slow::SlowNotes;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, NoLabelSet, text,
@@ -44,6 +45,7 @@ pub struct Registry {
     pub readiness: Arc<Readiness>,
     pub config: Arc<ConfigStats>,
     pub services: Arc<ServiceErrors>,
+    pub slow: SlowNotes,
     pub node: NodeLabels,
     /// Asked at each scrape; `None` while there is no table.
     pub table: Box<dyn Fn() -> Option<TableFigures> + Send + Sync>,
@@ -85,6 +87,7 @@ impl Collector for Registry {
         self.durations(out)?;
         self.scalars(out, CoreMetrics::scalars)?;
         self.scalars(out, |core| core.ring.scalars())?;
+        self.lag(out)?;
         self.log(out)?;
         self.state(out)?;
         self.config(out)?;
@@ -173,6 +176,20 @@ impl Registry {
                     Value::Level(level) => gauge(&mut family, &[("core", core)], level)?,
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Per core, since a core that hangs is not seen in a sum.
+    fn lag(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "How long turns took in which tasks ran: what arrives during one waits for its end.";
+        let unit = Some(&Unit::Seconds);
+        let mut family = out.encode_descriptor("ringway_loop_lag", help, unit, MetricType::Histogram)?;
+        for (core, metrics) in self.cores.iter().enumerate() {
+            let (buckets, sum) = metrics.lag.buckets();
+            let total = buckets.iter().map(|(_, count)| count).sum();
+            let labels = [("core", core)];
+            family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, total, &buckets, None)?;
         }
         Ok(())
     }

@@ -18,7 +18,20 @@ pub enum Stage {
 }
 
 impl Stage {
+    pub const ALL: [Stage; Stage::COUNT] =
+        [Stage::Route, Stage::Queue, Stage::Connect, Stage::Wait, Stage::Body];
     pub const COUNT: usize = 5;
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stage::Route => "route",
+            Stage::Queue => "queue",
+            Stage::Connect => "connect",
+            Stage::Wait => "wait",
+            Stage::Body => "body",
+        }
+    }
 }
 
 /// A request's times, each to the turn of the ring.

@@ -1,5 +1,6 @@
 //! A core's handle: what a task may ask of the thread that it runs on.
 
+use std::any::type_name;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io;
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use pin_project_lite::pin_project;
 
 use super::idle::{Idle, IdlePolicy};
+use super::lag::{Lag, LagStats, Stall};
 use super::mailbox::Doorbell;
 use super::ring::driver::Driver;
 use super::ring::kernel::Wait;
@@ -40,6 +42,7 @@ struct Inner {
     stopped: Cell<bool>,
     sleepers: RefCell<Vec<(Instant, Waker)>>,
     panics: Cell<u64>,
+    lag: RefCell<Lag>,
 }
 
 impl Core {
@@ -57,6 +60,7 @@ impl Core {
             stopped: Cell::new(false),
             sleepers: RefCell::default(),
             panics: Cell::new(0),
+            lag: RefCell::default(),
         })))
     }
 
@@ -87,6 +91,16 @@ impl Core {
     /// Tasks that panicked so far. Each ended alone; its streams are closed.
     pub fn panics(&self) -> u64 {
         self.0.panics.get()
+    }
+
+    /// How long the turns took so far.
+    pub fn lag(&self) -> LagStats {
+        self.0.lag.borrow().stats
+    }
+
+    /// The turns since this was asked last that took far too long; of many only the first.
+    pub fn take_stalls(&self) -> Vec<Stall> {
+        self.0.lag.borrow_mut().take_stalls()
     }
 
     /// Runs a task on this core. A panic in it is counted and ends that task only.
@@ -202,21 +216,39 @@ impl Core {
     /// The ring broke, which ends the process.
     pub(super) async fn drive(&self, policy: IdlePolicy) -> io::Result<()> {
         let mut idle = Idle::new(policy);
+        // Tasks ran since `now`.
+        let mut ran = false;
         while !self.0.stopped.get() {
             let busy = self.0.busy.replace(false);
-            let wait = if busy { Wait::No } else { idle.wait(Instant::now(), self.next_wake()) };
+            let wait = if busy {
+                Wait::No
+            } else {
+                let done = Instant::now();
+                if std::mem::take(&mut ran) {
+                    self.turned(done);
+                }
+                idle.wait(done, self.next_wake())
+            };
             let completions = self.driver(|d| d.turn(wait))?;
             let now = Instant::now();
+            if ran {
+                self.turned(now);
+            }
             self.0.now.set(now);
             if completions > 0 {
                 idle.woken(now);
             }
             let fired = self.driver(|d| d.advance(self.tick_at(now))) + self.wake_sleepers(now);
-            if busy || completions > 0 || fired > 0 {
+            ran = busy || completions > 0 || fired > 0;
+            if ran {
                 glommio::executor().yield_now().await;
             }
         }
         Ok(())
+    }
+
+    fn turned(&self, at: Instant) {
+        self.0.lag.borrow_mut().turned(at, at.saturating_duration_since(self.now()));
     }
 
     /// When the core must look after its timers again.
@@ -260,6 +292,7 @@ impl<F: Future<Output = ()>> Future for Contained<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
+        this.core.0.lag.borrow_mut().ran(type_name::<F>());
         catch_unwind(AssertUnwindSafe(|| this.task.poll(cx))).unwrap_or_else(|_| {
             this.core.0.panics.set(this.core.0.panics.get() + 1);
             Poll::Ready(())

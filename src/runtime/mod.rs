@@ -7,6 +7,7 @@
 mod core;
 mod executor;
 mod idle;
+mod lag;
 pub mod listener;
 pub mod machine;
 mod mailbox;
@@ -20,6 +21,7 @@ mod tests;
 pub use core::Core;
 pub use executor::{CoreOptions, CoreThread, start};
 pub use idle::IdlePolicy;
+pub use lag::{LAG_ENDS_US, LagStats, Stall};
 pub use mailbox::{Receiver, Sender};
 pub use resident::keep_code;
 pub use ring::{Fault, RingStats};

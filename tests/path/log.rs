@@ -70,7 +70,7 @@ fn every_line_is_json_whatever_clients_send() {
     wait_until("all lines are there", || router.log().len() == sent + 1);
     let text = std::fs::read_to_string(router.folder().join("access.log")).unwrap();
     assert!(text.is_ascii());
-    assert!(text.lines().all(|line| line.len() <= 2048));
+    assert!(text.lines().all(|line| line.len() <= 2304));
 }
 
 #[test]

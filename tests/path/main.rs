@@ -18,6 +18,7 @@ mod forward;
 mod framing;
 mod heads;
 mod isolation;
+mod lag;
 mod large;
 mod limits;
 mod log;

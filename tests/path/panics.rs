@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use ringway::edge::{Edge, EdgeParts, Settings};
 use ringway::observe::CoreMetrics;
-use ringway::observe::access;
+use ringway::observe::access::{self, LogSink};
 use ringway::proto::trace::IdSource;
 use ringway::runtime::{self, Core, CoreOptions, IdlePolicy, Listener, Receiver, Stream, machine};
 
@@ -25,7 +25,8 @@ async fn serve(core: Core, mut orders: Receiver<()>, address: SocketAddr, metric
     let listener = Rc::new(core.listen(runtime::listener::bind(address).unwrap()));
     core.spawn(accept(core.clone(), Rc::clone(&listener)));
     // The edge's housekeeping is what shows the count to the outside.
-    core.spawn(edge(&core, metrics).housekeep());
+    let log = access::ring(Arc::clone(&metrics)).0;
+    core.spawn(edge(&core, metrics, log).housekeep());
     orders.recv(&core).await;
     core.stop();
 }
@@ -36,12 +37,12 @@ async fn accept(core: Core, listener: Rc<Listener>) {
     }
 }
 
-fn edge(core: &Core, metrics: Arc<CoreMetrics>) -> Rc<Edge> {
+pub fn edge(core: &Core, metrics: Arc<CoreMetrics>, log: LogSink) -> Rc<Edge> {
     let config = ringway::config::load(&Setup::new().write()).unwrap();
     let region = ringway_state::id::Region::parse("local").unwrap();
     let parts = EdgeParts {
         settings: Settings::from(&config),
-        log: access::ring(Arc::clone(&metrics)).0,
+        log,
         metrics,
         errors: Arc::default(),
         view: ringway_state::Table::new(&region).publish(),

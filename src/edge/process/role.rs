@@ -22,7 +22,7 @@ use crate::limits;
 use crate::observe::access::LogError;
 use crate::observe::admin::{self, Admin, AdminError};
 use crate::observe::process_log::{Level, event};
-use crate::observe::{NodeLabels, Registry, TableFigures};
+use crate::observe::{NodeLabels, Registry, SlowNotes, TableFigures};
 use crate::runtime::machine::{self, Lacking};
 use crate::runtime::{Signal, keep_code, listener, millis, on_signal};
 
@@ -76,9 +76,9 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let first = First { view: table.publish(), open_max, fronts: fronts::open(&config, &[], cpus.len())? };
     let (news, heard) = mpsc::channel();
     let node = labels(&config);
-    let router =
+    let mut router =
         Router::start(Running { path: path.to_owned(), config, base }, &cpus, first, shown.clone(), &news)?;
-    let admin = admin_listener.serve(asked(registry(&router, node, shown), &news))?;
+    let admin = admin_listener.serve(asked(registry(&mut router, node, shown), &news))?;
     signals(&router, news)?;
     event(
         Level::Info,
@@ -179,13 +179,14 @@ fn labels(config: &Config) -> NodeLabels {
     }
 }
 
-fn registry(router: &Router, node: NodeLabels, shown: Shown) -> Registry {
+fn registry(router: &mut Router, node: NodeLabels, shown: Shown) -> Registry {
     Registry {
         cores: router.metrics.clone(),
         log: router.log.stats(),
         readiness: Arc::clone(&shown.readiness),
         config: Arc::clone(&shown.stats),
         services: Arc::clone(&shown.errors),
+        slow: SlowNotes::new(std::mem::take(&mut router.slow)),
         node,
         table: Box::new(move || Some(shown.figures())),
     }

@@ -14,7 +14,7 @@ use crate::config::{Config, Idle};
 use crate::edge::on_core::{self, Configuration, CoreParts, Order};
 use crate::edge::settings::Settings;
 use crate::limits;
-use crate::observe::access::{self, LogWriter};
+use crate::observe::access::{self, LogSource, LogWriter};
 use crate::observe::admin::{Reloaded, Tell};
 use crate::observe::process_log::{Level, event, set_level};
 use crate::observe::{ConfigStats, CoreMetrics, Readiness, ServiceErrors, TableFigures};
@@ -57,6 +57,8 @@ pub(super) struct Router {
     cores: Vec<(CoreThread, Sender<Order>)>,
     pub(super) metrics: Vec<Arc<CoreMetrics>>,
     pub(super) log: LogWriter,
+    /// Where slow requests are noted, until the admin thread has it.
+    pub(super) slow: Vec<LogSource>,
     shown: Shown,
     /// Cores that have not yet taken up the last configuration.
     unsettled: usize,
@@ -80,8 +82,9 @@ impl Router {
     ) -> Result<Router, RunError> {
         let config = &running.config;
         let metrics: Vec<Arc<CoreMetrics>> = cpus.iter().map(|_| Arc::default()).collect();
-        let (sinks, sources): (Vec<_>, Vec<_>) =
-            metrics.iter().map(|metrics| access::ring(Arc::clone(metrics))).unzip();
+        let rings = metrics.iter().map(|metrics| access::ring(Arc::clone(metrics)));
+        let (sinks, (sources, slow)): (Vec<_>, (Vec<_>, Vec<_>)) =
+            rings.map(|(sink, log, slow)| (sink, (log, slow))).unzip();
         let log = LogWriter::start(LogWriter::open(log_path(config))?, sources)?;
         let settings = Settings::from(config);
         let (seed, node) = (RandomState::new().hash_one(cpus), hash(config.node.id.as_str()));
@@ -109,7 +112,7 @@ impl Router {
         }
         let unsettled = cores.len();
         let waiting = Vec::new();
-        Ok(Router { running, cores, metrics, log, shown, unsettled, reloading: None, waiting })
+        Ok(Router { running, cores, metrics, log, slow, shown, unsettled, reloading: None, waiting })
     }
 
     /// Does what the news ask for until there is a reason to drain; drains, and ends.

@@ -71,6 +71,8 @@ fields! {
     Duration = "event.duration";
     /// what of it was waiting for the origin, ns
     Origin = "ringway.origin_duration";
+    /// of slow requests, where their time went, ns: `head` (before the rest), `route`, `queue`, `connect`, `wait`, `body`
+    Stages = "ringway.stages";
     /// how often an origin was asked
     Attempts = "ringway.attempts";
     /// the core that answered

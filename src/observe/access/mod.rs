@@ -45,6 +45,8 @@ pub struct AccessRecord<'a> {
     /// Octets sent to the client for it, head included.
     pub octets_out: u64,
     pub times: Times,
+    /// It took at least as long as `access_log.slow`.
+    pub slow: bool,
     pub reason: Option<Reason>,
     pub core: u16,
 }
@@ -83,4 +85,4 @@ fn mix(value: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

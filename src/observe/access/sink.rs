@@ -5,9 +5,11 @@ use super::field::{Field, Fields};
 use super::line::Line;
 use crate::limits::{
     LOG_HOST_OCTETS_MAX, LOG_ID_OCTETS_MAX, LOG_METHOD_OCTETS_MAX, LOG_PATH_OCTETS_MAX, LOG_RING_OCTETS,
+    LOG_TASK_OCTETS_MAX, SLOW_RING_OCTETS,
 };
 use crate::observe::timestamp::Clock;
-use crate::observe::{CoreMetrics, Reason};
+use crate::observe::{CoreMetrics, Reason, Stage, Times};
+use crate::runtime::Stall;
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -19,27 +21,79 @@ pub struct LogSink {
     line: Line,
     clock: Clock,
     ring: Producer<u8>,
+    /// What `/v1/slow` shows.
+    slow: Producer<u8>,
     metrics: Arc<CoreMetrics>,
 }
 
 /// The other end, for the log's thread: whole lines, back to back.
 pub struct LogSource(pub(super) Consumer<u8>);
 
-/// Both ends of one core's log. `metrics` are that core's; dropped records are counted there.
+/// Both ends of one core's log, and where slow requests and stalls are noted beside it. `metrics` are that core's; what is
+/// dropped is counted there.
 #[must_use]
-pub fn ring(metrics: Arc<CoreMetrics>) -> (LogSink, LogSource) {
-    let (producer, consumer) = RingBuffer::new(LOG_RING_OCTETS);
-    (LogSink { line: Line::new(), clock: Clock::new(), ring: producer, metrics }, LogSource(consumer))
+pub fn ring(metrics: Arc<CoreMetrics>) -> (LogSink, LogSource, LogSource) {
+    let (ring, log) = RingBuffer::new(LOG_RING_OCTETS);
+    let (slow, notes) = RingBuffer::new(SLOW_RING_OCTETS);
+    let sink = LogSink { line: Line::new(), clock: Clock::new(), ring, slow, metrics };
+    (sink, LogSource(log), LogSource(notes))
+}
+
+impl LogSource {
+    /// Takes out what is there.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let Ok(chunk) = self.0.read_chunk(self.0.slots()) else { return Vec::new() };
+        let (first, second) = chunk.as_slices();
+        let octets = [first, second].concat();
+        chunk.commit_all();
+        octets
+    }
 }
 
 impl LogSink {
-    /// Writes one line of these fields, or drops and counts the record if the ring is full. No system call, no allocation.
+    /// Writes one line of these fields, or drops and counts the record if the ring is full. One that was slow is noted with
+    /// all fields too. No system call, no allocation.
     pub fn write(&mut self, record: &AccessRecord<'_>, fields: Fields) {
         self.line.clear();
-        format(&mut self.line, &mut self.clock, record, fields);
+        if record.slow {
+            format(&mut self.line, &mut self.clock, record, Fields::ALL);
+            self.metrics.slow_requests.inc();
+            self.note();
+        }
+        if !record.slow || fields != Fields::ALL {
+            self.line.clear();
+            format(&mut self.line, &mut self.clock, record, fields);
+        }
         let pushed = self.line.finish().is_some_and(|line| self.ring.push_entire_slice(line).is_ok());
         if !pushed {
             self.metrics.log_dropped.inc();
+        }
+    }
+
+    /// Notes that core number `core` stalled, for `/v1/slow`. `time_unix_ms` is when the turn ended.
+    pub fn stall(&mut self, time_unix_ms: u64, core: u16, stall: &Stall) {
+        self.line.clear();
+        let line = &mut self.line;
+        line.raw(b"{\"@timestamp\":");
+        plain(line, self.clock.format(time_unix_ms).as_bytes());
+        line.raw(b",\"ringway.core\":");
+        line.number(u64::from(core));
+        line.raw(b",\"ringway.stall\":");
+        line.number(nanoseconds(stall.took));
+        for (at, (name, times)) in stall.tasks.iter().enumerate() {
+            line.raw(if at == 0 { b",\"ringway.tasks\":{" } else { b"," });
+            text(line, name.as_bytes(), LOG_TASK_OCTETS_MAX);
+            line.raw(b":");
+            line.number(u64::from(*times));
+        }
+        line.raw(if stall.tasks.is_empty() { b"}\n" } else { b"}}\n" });
+        self.note();
+    }
+
+    fn note(&mut self) {
+        let pushed = self.line.finish().is_some_and(|line| self.slow.push_entire_slice(line).is_ok());
+        if !pushed {
+            self.metrics.slow_dropped.inc();
         }
     }
 }
@@ -61,6 +115,7 @@ fn is_there(field: Field, record: &AccessRecord<'_>) -> bool {
         Field::Service => !record.service.is_empty(),
         Field::Endpoint => record.endpoint.is_some(),
         Field::Reason | Field::Fault => record.reason.is_some(),
+        Field::Stages => record.slow,
         _ => true,
     }
 }
@@ -88,6 +143,7 @@ fn value(line: &mut Line, clock: &mut Clock, record: &AccessRecord<'_>, field: F
         Field::OctetsOut => line.number(record.octets_out),
         Field::Duration => line.number(nanoseconds(record.times.whole())),
         Field::Origin => line.number(nanoseconds(record.times.origin())),
+        Field::Stages => stages(line, &record.times),
         Field::Attempts => line.number(u64::from(record.attempts)),
         Field::Core => line.number(u64::from(record.core)),
         Field::Service => text(line, record.service.as_bytes(), LOG_ID_OCTETS_MAX),
@@ -123,6 +179,18 @@ fn text(line: &mut Line, value: &[u8], max: usize) {
     line.raw(b"\"");
     line.escaped(value, max);
     line.raw(b"\"");
+}
+
+fn stages(line: &mut Line, times: &Times) {
+    line.raw(b"{\"head\":");
+    line.number(nanoseconds(times.head));
+    for stage in Stage::ALL {
+        line.raw(b",");
+        plain(line, stage.as_str().as_bytes());
+        line.raw(b":");
+        line.number(nanoseconds(times.of(stage)));
+    }
+    line.raw(b"}");
 }
 
 fn socket_address(line: &mut Line, endpoint: SocketAddr) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A record whose texts can be chosen; the rest is usual.
-pub(super) fn record<'a>(request_id: &'a RequestId, host: &'a [u8], path: &'a [u8]) -> AccessRecord<'a> {
+pub(crate) fn record<'a>(request_id: &'a RequestId, host: &'a [u8], path: &'a [u8]) -> AccessRecord<'a> {
     AccessRecord {
         time_unix_ms: 784_111_777_042,
         request_id,
@@ -33,28 +33,25 @@ pub(super) fn record<'a>(request_id: &'a RequestId, host: &'a [u8], path: &'a [u
             head: Duration::from_micros(200),
             stages: [100, 0, 400, 1000, 0].map(Duration::from_micros),
         },
+        slow: false,
         reason: None,
         core: 1,
     }
 }
 
-pub(super) fn any_id() -> RequestId {
+pub(crate) fn any_id() -> RequestId {
     IdSource::new(1, 2, 3).request_id()
 }
 
 /// Takes everything out of the ring.
 fn drain(source: &mut LogSource) -> Vec<u8> {
-    let chunk = source.0.read_chunk(source.0.slots()).unwrap();
-    let (first, second) = chunk.as_slices();
-    let octets = [first, second].concat();
-    chunk.commit_all();
-    octets
+    source.take()
 }
 
 /// The line of one record.
 fn written(record: &AccessRecord<'_>) -> String {
     let metrics = Arc::new(CoreMetrics::default());
-    let (mut sink, mut source) = ring(Arc::clone(&metrics));
+    let (mut sink, mut source, _) = ring(Arc::clone(&metrics));
     sink.write(record, Fields::ALL);
     assert_eq!(metrics.log_dropped.get(), 0);
     String::from_utf8(drain(&mut source)).unwrap()
@@ -123,8 +120,8 @@ fn a_failure_names_its_reason_and_leaves_out_what_there_was_not() {
 #[test]
 fn a_line_has_the_fields_that_were_chosen() {
     let (id, metrics) = (any_id(), Arc::new(CoreMetrics::default()));
-    let (mut sink, mut source) = ring(metrics);
-    let record = record(&id, b"shop.example.com", b"/cart");
+    let (mut sink, mut source, _) = ring(metrics);
+    let record = AccessRecord { slow: true, ..record(&id, b"shop.example.com", b"/cart") };
     for field in Field::ALL {
         sink.write(&record, Fields::NONE.with(*field));
         let line = String::from_utf8(drain(&mut source)).unwrap();
@@ -165,7 +162,7 @@ proptest! {
         let line = written(&AccessRecord {
             time_unix_ms, status, attempts, octets_in, octets_out, times, client, reason,
             method: &method, trace_id: &trace, span_id: &trace, service: &service, endpoint: Some(endpoint),
-            core: u16::MAX, ..record(&id, &host, &path)
+            core: u16::MAX, slow: true, ..record(&id, &host, &path)
         });
         prop_assert!(line.len() <= LOG_RECORD_OCTETS_MAX);
         prop_assert_eq!(line.find('\n'), Some(line.len() - 1));
@@ -192,7 +189,7 @@ proptest! {
 #[test]
 fn a_full_ring_drops_whole_records_and_counts_them() {
     let metrics = Arc::new(CoreMetrics::default());
-    let (mut sink, mut source) = ring(Arc::clone(&metrics));
+    let (mut sink, mut source, _) = ring(Arc::clone(&metrics));
     let id = any_id();
     let mut sent = 0;
     // Lengths vary, so that the end of the ring falls at every place within a line; drained between, so that it wraps.

@@ -4,14 +4,16 @@ mod connection;
 mod routes;
 
 use super::registry::{Exposition, Registry};
+use crate::limits::SLOW_LOOK_MS;
 use connection::{Bounded, Bounds};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
+use tokio::time::interval;
 
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
@@ -100,6 +102,7 @@ impl AdminListener {
                 let _context = runtime.enter();
                 Bounded::new(tokio::net::TcpListener::from_std(self.socket)?, bounds)
             };
+            let registry = Arc::clone(&admin.registry);
             let router = routes::router(Shown {
                 exposition: Exposition::new(Arc::clone(&admin.registry)),
                 admin,
@@ -108,6 +111,7 @@ impl AdminListener {
             let (stop, stopped) = oneshot::channel();
             let serve = move || {
                 runtime.spawn(async move { axum::serve(listener, router).await });
+                runtime.spawn(look_for_slow(registry));
                 // Ends when it is sent something or its sender is dropped; what is open then is cut.
                 let _ = runtime.block_on(stopped);
             };
@@ -115,6 +119,15 @@ impl AdminListener {
             Ok(AdminThread { address: self.address, stop, thread })
         };
         start().map_err(|source| AdminError::Thread { source })
+    }
+}
+
+/// Takes what cores noted of slow requests, so that they can note more.
+async fn look_for_slow(registry: Arc<Registry>) {
+    let mut ticks = interval(Duration::from_millis(SLOW_LOOK_MS));
+    loop {
+        ticks.tick().await;
+        registry.slow.look();
     }
 }
 

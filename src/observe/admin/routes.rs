@@ -23,6 +23,7 @@ pub(super) fn router(shown: Shown) -> Router {
         .route("/healthz", get(|| async { "alive\n" }))
         .route("/readyz", get(ready))
         .route("/v1/state", get(state))
+        .route("/v1/slow", get(slow))
         .route("/v1/drain", post(drain))
         .route("/v1/reload", post(reload))
         .route("/v1/log-level", get(log_level).put(set_log_level))
@@ -79,6 +80,11 @@ async fn drain(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response {
     }
     (shown.admin.drain)();
     json_answer(StatusCode::ACCEPTED, &json!({ "draining": true }))
+}
+
+async fn slow(State(shown): State<Arc<Shown>>) -> Response {
+    let (requests, stalls) = shown.admin.registry.slow.last();
+    json_answer(StatusCode::OK, &json!({ "requests": requests, "stalls": stalls }))
 }
 
 async fn reload(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response {

@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use super::{Exposition, NodeLabels, Registry, TableFigures};
+use crate::observe::SlowNotes;
 use crate::observe::access::LogStats;
 use crate::observe::{ErrorKind, PendingErrors, Readiness, Reason, Times};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ pub(crate) fn registry(cores: usize) -> Registry {
         readiness: Arc::new(Readiness::default()),
         config: Arc::default(),
         services: Arc::default(),
+        slow: SlowNotes::default(),
         node: NodeLabels { id: "edge-1".into(), region: "local".into(), pop: "a\"b\\c\nd".into() },
         table: Box::new(|| Some(TableFigures { hosts: 4_000_000, digest: "00ff".into() })),
     }
@@ -212,17 +214,16 @@ fn series_are_unique_and_histograms_complete() {
     }
     for family in &families {
         assert!(!family.samples.is_empty() && !family.help.is_empty(), "{}", family.name);
-        let ends: Vec<f64> = (family.samples.iter().flat_map(|sample| &sample.labels))
-            .filter(|(name, _)| name == "le")
-            .map(|(_, end)| end.parse().unwrap())
-            .collect();
-        assert!(ends.is_sorted(), "{}", family.name);
-        assert_eq!(
-            ends.last().copied(),
-            (family.kind == "histogram").then_some(f64::INFINITY),
-            "{}",
-            family.name
-        );
+        let mut ends: HashMap<Vec<&(String, String)>, Vec<f64>> = HashMap::new();
+        for sample in &family.samples {
+            let (le, others): (Vec<_>, Vec<_>) = sample.labels.iter().partition(|(name, _)| name == "le");
+            ends.entry(others).or_default().extend(le.iter().map(|(_, end)| end.parse::<f64>().unwrap()));
+        }
+        for ends in ends.values() {
+            assert!(ends.is_sorted(), "{}", family.name);
+            let last = (family.kind == "histogram").then_some(f64::INFINITY);
+            assert_eq!(ends.last().copied(), last, "{}", family.name);
+        }
     }
 }
 

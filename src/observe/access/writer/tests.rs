@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn rings(cores: usize) -> (Vec<LogSink>, Vec<LogSource>) {
-    (0..cores).map(|_| ring(Arc::new(CoreMetrics::default()))).unzip()
+    (0..cores).map(|_| ring(Arc::new(CoreMetrics::default()))).map(|(sink, source, _)| (sink, source)).unzip()
 }
 
 fn write(sink: &mut LogSink, path: &str) {
@@ -209,7 +209,7 @@ fn a_reader_that_went_away_is_counted_and_nothing_dies() {
 #[test]
 fn a_reader_that_stopped_reading_blocks_no_core_and_no_end() {
     let metrics = Arc::new(CoreMetrics::default());
-    let (mut sink, source) = ring(Arc::clone(&metrics));
+    let (mut sink, source, _) = ring(Arc::clone(&metrics));
     let (writer, mut reader) = piped(vec![source]);
     // Far more than the pipe and the ring hold; what does not fit is dropped at no cost.
     let sent = 3 * LOG_RING_OCTETS / 400;
