@@ -69,6 +69,14 @@ impl Record {
         self.heads_out.set(self.heads_out.get() + octets as u64);
     }
 
+    /// The response that was to begin has not: none of it has left, its head of `octets` neither.
+    pub(super) fn forget_answer(&self, octets: usize) {
+        self.status.set(0);
+        self.heads_out.set(self.heads_out.get() - octets as u64);
+        self.content_out.set(0);
+        self.until_close.set(false);
+    }
+
     /// Whether a final response has begun.
     pub(super) fn is_answered(&self) -> bool {
         self.status.get() != 0

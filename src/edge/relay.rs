@@ -43,6 +43,8 @@ pub(super) struct Relay<'a> {
     pub(super) nominated: &'a Nominated,
     /// Gets what is sent, for it may have to be sent again.
     pub(super) kept: Option<&'a Kept>,
+    /// Set once something is sent.
+    pub(super) begun: &'a Cell<bool>,
 }
 
 /// Waits until at most `left` octets are queued for `to`, for as long as its peer takes some in each wait and keeps its
@@ -146,6 +148,7 @@ impl Relay<'_> {
     }
 
     fn keep(&self, octets: &[u8]) {
+        self.begun.set(true);
         if let Some(kept) = self.kept {
             kept.add(octets);
         }

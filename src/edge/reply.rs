@@ -1,5 +1,6 @@
 //! Answers to the client: the origin's, passed on, and the router's own.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use super::client::Client;
@@ -60,10 +61,11 @@ impl Reply<'_> {
         let delivery = write_response_head(&mut out, response, &reader.octets()[..length], &edits);
         let nominated = response.nominated(&reader.octets()[..length]);
         reader.consume(length);
-        self.record.sent(out.len());
+        let head_octets = out.len();
+        self.record.sent(head_octets);
         self.record.answered(response.status());
         self.record.until_close.set(delivery.framing == Framing::UntilClose);
-        let mut body = BodyReader::new(response.framing());
+        let (mut body, begun) = (BodyReader::new(response.framing()), Cell::new(false));
         let relay = Relay {
             from: (&mut *reader, origin),
             to: self.client,
@@ -73,8 +75,14 @@ impl Reply<'_> {
             most: u64::MAX,
             nominated: &nominated,
             kept: None,
+            begun: &begun,
         };
-        relay.run(&mut body, out).await.map_err(Failure::of_download)?;
+        let passed = relay.run(&mut body, out).await;
+        if passed.is_err() && !begun.get() {
+            // Head and all are still here, and the client can be told what happened.
+            self.record.forget_answer(head_octets);
+        }
+        passed.map_err(Failure::of_download)?;
         Ok(Done {
             client_goes_on: delivery.keep_alive,
             origin_goes_on: response.keep_alive() && body.is_done(),

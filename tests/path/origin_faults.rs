@@ -315,3 +315,21 @@ fn an_endpoint_that_does_not_take_connections() {
     assert!(began.elapsed() >= Duration::from_millis(300), "{:?}", began.elapsed());
     assert_eq!(failures(&router, "connect_timeout"), 1);
 }
+
+#[test]
+fn a_body_that_is_wrong_from_its_first_octet_is_a_502() {
+    let origin = Origin::start(|mut visit| {
+        if visit.request().is_ok() {
+            visit.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n");
+        }
+    });
+    let router = Setup::to(&[origin.address]).start();
+    let mut client = router.connect();
+    // Head and body come in one segment, so nothing has left yet when the body turns out to be wrong.
+    for _ in 0..20 {
+        let got = client.ask(GET);
+        let line = router.logged(got.problem()["request_id"].as_str().unwrap());
+        assert_eq!((got.status, &line["http.response.status_code"]), (502, &502.into()));
+        assert_eq!(line["ringway.reason"], "origin_malformed");
+    }
+}

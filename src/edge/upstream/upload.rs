@@ -1,5 +1,6 @@
 //! A request's body on its way to the origin.
 
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -51,7 +52,8 @@ impl RequestBody {
         kept.begin(self.keep.then(|| core.head_buffer()));
         let RequestBody { framing, paces, most, ref nominated, .. } = self;
         let content = &record.content_in;
-        let relay = Relay { from, to, framing, paces, content, most, nominated, kept: Some(kept) };
+        let begun = &Cell::new(false);
+        let relay = Relay { from, to, framing, paces, content, most, nominated, kept: Some(kept), begun };
         relay.run(&mut BodyReader::new(framing), core.head_buffer()).await?;
         kept.end();
         Ok(())
