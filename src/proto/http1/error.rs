@@ -54,7 +54,7 @@ pub enum HeadError {
     /// 3.2).
     #[error("Host is not a name or an address with an optional port")]
     HostMalformed,
-    /// Not 1*DIGIT within 64 bits (RFC 9110, 8.6).
+    /// Not 1*DIGIT within 63 bits (RFC 9110, 8.6).
     #[error("Content-Length is not one decimal number")]
     LengthMalformed,
     /// More than one Content-Length, equal or not (RFC 9112, 6.3).

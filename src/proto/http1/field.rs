@@ -61,6 +61,8 @@ pub enum Known {
     Http2Settings,
     KeepAlive,
     MaxForwards,
+    /// What some programs take for their environment's HTTP_PROXY (CVE-2016-5385): never a client's to set.
+    Proxy,
     ProxyConnection,
     Te,
     Traceparent,
@@ -99,6 +101,7 @@ impl Known {
             (b'h', 14) if exact(name, b"http2-settings") => Self::Http2Settings,
             (b'k', 10) if exact(name, b"keep-alive") => Self::KeepAlive,
             (b'm', 12) if exact(name, b"max-forwards") => Self::MaxForwards,
+            (b'p', 5) if exact(name, b"proxy") => Self::Proxy,
             (b'p', 16) if exact(name, b"proxy-connection") => Self::ProxyConnection,
             (b't', 2) if exact(name, b"te") => Self::Te,
             (b't', 10) if exact(name, b"tracestate") => Self::Tracestate,

@@ -44,7 +44,9 @@ impl FramingFields {
         if self.length.is_some() {
             return Err(HeadError::LengthRepeated);
         }
-        self.length = Some(decimal(value).ok_or(HeadError::LengthMalformed)?);
+        // Recipients that count in 63 bits would read a longer one as negative.
+        let length = decimal(value).filter(|length| i64::try_from(*length).is_ok());
+        self.length = Some(length.ok_or(HeadError::LengthMalformed)?);
         Ok(())
     }
 

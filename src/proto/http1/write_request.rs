@@ -107,6 +107,7 @@ fn is_kept(
         | Known::Http2Settings
         | Known::KeepAlive
         | Known::Lookalike
+        | Known::Proxy
         | Known::ProxyConnection
         | Known::Te
         | Known::Traceparent

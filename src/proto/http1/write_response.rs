@@ -112,6 +112,7 @@ fn is_kept(field: &Field, head: &ResponseHead, octets: &[u8], upgrade: bool) -> 
         | Known::Expect
         | Known::Forwarded
         | Known::Host
+        | Known::Proxy
         | Known::MaxForwards
         | Known::Traceparent
         | Known::Tracestate

@@ -136,7 +136,7 @@ fn rfc9112_6_3_framing() {
     for (line, framing) in [
         ("Content-Length: 0", Framing::Length(0)),
         ("content-LENGTH: 0005", Framing::Length(5)),
-        ("Content-Length: 18446744073709551615", Framing::Length(u64::MAX)),
+        ("Content-Length: 9223372036854775807", Framing::Length(u64::MAX >> 1)),
         ("Transfer-Encoding: chunked", Framing::Chunked),
         ("transfer-encoding:\tCHUNKED ", Framing::Chunked),
         ("X-Content-Length: 5", Framing::None),
