@@ -1,4 +1,4 @@
-//! The command line: `compare`, `micro`, `ratchet`. Exit codes: 0 measured, 1 a gate or ratchet was missed, 2
+//! The command line: `compare`, `neighbours`, `micro`, `ratchet`. Exit codes: 0 measured, 1 a gate or ratchet was missed, 2
 //! usage, 3 the measurement could not be made.
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::peers::{Peer, Programs};
 use crate::report::{self, Run};
 use crate::rounds::Plan;
 use crate::scene::{ORIGIN_PORT, Scene};
-use crate::{interrupt, micro, owned, ratchet};
+use crate::{interrupt, micro, neighbours, owned, ratchet};
 
 const MISSED: u8 = 1;
 const NOT_MEASURED: u8 = 3;
@@ -32,6 +32,8 @@ struct CommandLine {
 enum Command {
     /// Everything on, peers taking turns; one table with ratios and goals
     Compare(CompareArgs),
+    /// What services in trouble cost the others: latency at half load, in windows that take turns
+    Neighbours(NeighboursArgs),
     /// Nanoseconds per operation of the parts: head parse, look-up, apply, pick
     Micro(micro::MicroArgs),
     /// Counts that do not drift, against bench/accepted.toml
@@ -102,6 +104,18 @@ struct CompareArgs {
 }
 
 #[derive(Debug, Args)]
+struct NeighboursArgs {
+    #[command(flatten)]
+    bed: Bed,
+    /// Pairs of windows, one with the neighbours healthy and one with them in trouble
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Length of a window
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+}
+
+#[derive(Debug, Args)]
 struct RatchetArgs {
     #[command(flatten)]
     bed: Bed,
@@ -155,6 +169,7 @@ pub fn run() -> ExitCode {
     let mut out = io::stdout().lock();
     let done = interrupt::install().map_err(Failure::file("signals")).and_then(|()| match line.command {
         Command::Compare(args) => compare(&args, &mut out),
+        Command::Neighbours(args) => neighbours(&args, &mut out),
         Command::Micro(args) => micro::run(&args, &mut out),
         Command::Ratchet(args) => ratchet(&args, &mut out),
     });
@@ -195,6 +210,26 @@ fn compare(args: &CompareArgs, out: &mut impl Write) -> Result<bool, Failure> {
         .and_then(|()| missed.iter().try_for_each(|line| writeln!(out, "{line}")))
         .map_err(Failure::file("standard output"))?;
     Ok(missed.is_empty())
+}
+
+fn neighbours(args: &NeighboursArgs, out: &mut impl Write) -> Result<bool, Failure> {
+    let mut scene = args.bed.scene()?;
+    let (programs, plan) = (args.bed.programs(), Plan::of(usize::from(args.rounds)));
+    let machine = Machine::of_this();
+    let options = neighbours::Options { programs, plan, seconds: args.seconds };
+    let figures = neighbours::run(&options, &mut scene)?;
+    let run = Run {
+        machine,
+        versions: versions(&[Peer::Ringway, Peer::Nginx], &options.programs),
+        conditions: args.bed.conditions(args.seconds),
+        rounds: plan.rounds,
+        figures,
+    };
+    let kept = report::keep(&run, &[], "neighbours", &args.bed.out)?;
+    report::print(&run, out)
+        .and_then(|()| writeln!(out, "Kept with all windows: {}", kept.display()))
+        .map_err(Failure::file("standard output"))?;
+    Ok(true)
 }
 
 fn ratchet(args: &RatchetArgs, out: &mut impl Write) -> Result<bool, Failure> {

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! cli ──▶ compare ──▶ peers (configured alike) ──▶ rounds (turns A B A B) ──▶ stats ──▶ report
+//!    ├──▶ neighbours ringway alone, windows with and without services in trouble
 //!    ├──▶ micro      closures timed: head parse, look-up, apply, pick
 //!    └──▶ ratchet    io_uring_enter calls and callgrind instructions per request
 //! ```
@@ -17,6 +18,7 @@ pub mod interrupt;
 pub mod limits;
 pub mod machine;
 pub mod micro;
+pub mod neighbours;
 pub mod owned;
 pub mod peers;
 pub mod procfs;

@@ -34,6 +34,8 @@ pub struct Scene {
     pub data_set: Option<DataSet>,
     pub hosts: Vec<String>,
     pub origins: Vec<SocketAddr>,
+    /// Services beside those, for ringway alone: a host name and its one endpoint.
+    pub neighbours: Vec<(String, SocketAddr)>,
     hosts_argument: String,
     _origin: Owned,
 }
@@ -72,7 +74,18 @@ impl Scene {
                 Duration::from_secs(crate::limits::READY_SECONDS),
             )?;
         }
-        Ok(Self { dir, generator, proxy_core, data_set, hosts, origins, hosts_argument, _origin: origin })
+        let neighbours = Vec::new();
+        Ok(Self {
+            dir,
+            generator,
+            proxy_core,
+            data_set,
+            hosts,
+            origins,
+            neighbours,
+            hosts_argument,
+            _origin: origin,
+        })
     }
 
     pub fn dir(&self) -> &Path {

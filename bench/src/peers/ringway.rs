@@ -15,7 +15,7 @@ pub(super) fn prepare(program: &Path, idle: Idle, scene: &Scene) -> Result<Prepa
         Some(data_set) => format!("  snapshot: {}", data_set.snapshot().display()),
         None => String::new(),
     };
-    let services = if scene.data_set.is_some() { String::new() } else { services(scene) };
+    let services = services(scene);
     let idle = match idle {
         Idle::Park => "park",
         Idle::Adaptive => "adaptive",
@@ -43,12 +43,23 @@ pub(super) fn prepare(program: &Path, idle: Idle, scene: &Scene) -> Result<Prepa
 
 fn services(scene: &Scene) -> String {
     let groups = scene.groups();
+    // The data set has its own.
+    let hosts = if scene.data_set.is_some() { &[] } else { &scene.hosts[..] };
+    if hosts.is_empty() && scene.neighbours.is_empty() {
+        return String::new();
+    }
     let mut text = "services:\n".to_owned();
-    for (host, name) in scene.hosts.iter().enumerate() {
+    for (host, name) in hosts.iter().enumerate() {
         let endpoints: Vec<String> =
             groups[scene.group_of(host)].iter().map(|endpoint| format!("\"{endpoint}\"")).collect();
         let endpoints = endpoints.join(", ");
         let _ = writeln!(text, "  - {{ id: svc_{host:06}, hostnames: [{name}], endpoints: [{endpoints}] }}");
+    }
+    for (number, (name, endpoint)) in scene.neighbours.iter().enumerate() {
+        let _ = writeln!(
+            text,
+            "  - {{ id: svc_neighbour_{number}, hostnames: [{name}], endpoints: [\"{endpoint}\"] }}"
+        );
     }
     text
 }
