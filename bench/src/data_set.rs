@@ -58,7 +58,8 @@ pub fn local() -> Region {
 
 fn build(names: &Dataset, out: &Path) -> Result<PathBuf, Failure> {
     let path = out.join(format!("dataset-{}.snap", names.hosts()));
-    if path.exists() {
+    // One of another layout is of an earlier version, and made anew.
+    if snapshot::inspect(&path).is_ok() {
         return Ok(path);
     }
     std::fs::create_dir_all(out).map_err(Failure::file(out))?;
