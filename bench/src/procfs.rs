@@ -89,20 +89,18 @@ pub fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Private dirty memory of `pid` and its children, in octets (smaps_rollup).
+/// Private dirty memory of `pid` and its children, in octets (smaps_rollup). A child that ends meanwhile has none.
 pub fn private_dirty_bytes(pid: u32) -> Result<u64, Failure> {
-    let mut sum = 0;
-    for pid in std::iter::once(pid).chain(children(pid)) {
-        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))
-            .map_err(|error| Failure::Proc { pid, path: "smaps_rollup", what: error.to_string() })?;
-        let kib = text
-            .lines()
-            .find_map(|line| line.strip_prefix("Private_Dirty:"))
-            .and_then(first_number)
-            .ok_or_else(|| Failure::Proc { pid, path: "smaps_rollup", what: text.clone() })?;
-        sum += kib * 1024;
-    }
-    Ok(sum)
+    let of_children: u64 = children(pid).into_iter().filter_map(|child| private_dirty_of(child).ok()).sum();
+    Ok(private_dirty_of(pid)? + of_children)
+}
+
+fn private_dirty_of(pid: u32) -> Result<u64, Failure> {
+    let fault = |what| Failure::Proc { pid, path: "smaps_rollup", what };
+    let text =
+        fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).map_err(|error| fault(error.to_string()))?;
+    let kib = text.lines().find_map(|line| line.strip_prefix("Private_Dirty:")).and_then(first_number);
+    kib.map(|kib| kib * 1024).ok_or_else(|| fault(text))
 }
 
 /// Time of the whole machine: stolen by its host, and all of it, in ticks.

@@ -39,7 +39,7 @@ impl Written {
     /// others. At most [`RELOAD_LINES_MAX`] of both kinds, then how many more there are.
     #[must_use]
     pub fn changes(&self, new: &Written, sections: &[&str]) -> (Vec<String>, Vec<String>) {
-        let mut items = BTreeMap::new();
+        let mut items = BTreeSet::new();
         let (mut named, mut others) = (Lines::default(), Lines::default());
         let paths: BTreeSet<&String> = self.0.keys().chain(new.0.keys()).collect();
         for path in paths {
@@ -50,7 +50,7 @@ impl Written {
             let lines = if is_in_any(path, sections) { &mut named } else { &mut others };
             // An item that came or went is told as one.
             match item_of(path).filter(|item| self.has(item) != new.has(item)) {
-                Some(item) if items.insert(item, ()).is_some() => {}
+                Some(item) if !items.insert(item) => {}
                 Some(item) => {
                     lines.add(|| format!("{item}: {}", if new.has(item) { "added" } else { "removed" }))
                 }

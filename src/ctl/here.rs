@@ -12,9 +12,9 @@ use crate::runtime::machine;
 /// A warning each, and the header of the snapshot if there is one that is whole.
 pub fn look(config: &Config) -> (Vec<String>, Option<Header>) {
     let mut warnings = Vec::new();
-    let (here, missing) = (machine::cpus(), |cpu: &&usize| !machine::cpus().contains(cpu));
+    let here = machine::cpus();
     if let Cores::Pinned(cpus) = &config.cores
-        && let Some(cpu) = cpus.iter().find(missing)
+        && let Some(cpu) = cpus.iter().find(|cpu| !here.contains(cpu))
     {
         warnings.push(format!("cores: no process may run on CPU {cpu} here; CPUs here: {here:?}"));
     }

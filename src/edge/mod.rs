@@ -1,10 +1,11 @@
 //! A request's path, a file per stage:
 //!
 //! ```text
-//!  accept ─▶ request ─▶ route ─▶ upstream/ ─────────────▶ reply ─▶ log
-//!  client     head      host      pool, connect, exchange   origin's or a problem document
-//!                       to                │
-//!                       endpoint          └─▶ relay (bodies, both ways)
+//!  accept ─▶ request ─▶ own ───▶ route ───▶ admit ──▶ upstream/ ─────────▶ reply ─▶ log
+//!  client    head       ours?    host to    limits,   turn, pool, connect,  origin's or a
+//!                                endpoint   paths     exchange, trial       problem document
+//!                                                       │
+//!                                                       └─▶ relay (bodies, both ways)
 //! ```
 //!
 //! [`serve_connection`] is a client's connection, [`serve_request`] one request on it. What a core's requests share is in
@@ -30,13 +31,11 @@ mod stopwatch;
 mod upstream;
 
 use std::future::Future;
-use std::rc::Rc;
 use std::time::Duration;
 
 pub use self::core::{Edge, EdgeParts};
 use accept::{InFlight, Open, Warm};
 use client::{Client, Next};
-use door::Door;
 use failure::{Detail, Failure};
 use log::Record;
 pub use process::{RunError, run};
@@ -45,15 +44,9 @@ pub use settings::Settings;
 
 use crate::limits;
 use crate::observe::Reason;
-use crate::runtime::Listener;
 
 /// How long a connection keeps what a request needs after its last: the next often follows at once.
 const WARM: Duration = Duration::from_millis(limits::WARM_MS);
-
-/// Accepts and serves connections of one listener until it is stopped.
-async fn accept_on(edge: Rc<Edge>, listener: Rc<Listener>, door: Rc<Door>) {
-    accept::run(edge, listener, door).await;
-}
 
 /// Serves requests on a connection until either side ends it.
 ///

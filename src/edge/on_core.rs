@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ringway_state::View;
 
+use super::accept;
 use super::core::{Edge, EdgeParts};
 use super::door::{Door, Trust};
 use super::settings::Settings;
@@ -106,7 +107,7 @@ fn open(edge: &Rc<Edge>, fronts: &mut Vec<Front>, wanted: Vec<(SocketAddr, Trust
             front.door.set(trust);
         } else if let Some(socket) = socket {
             let (listener, door) = (Rc::new(edge.core.listen(socket)), Rc::new(Door::new(trust)));
-            edge.core.spawn(super::accept_on(Rc::clone(edge), Rc::clone(&listener), Rc::clone(&door)));
+            edge.core.spawn(accept::run(Rc::clone(edge), Rc::clone(&listener), Rc::clone(&door)));
             fronts.push(Front { address, listener, door });
         }
     }
@@ -127,6 +128,7 @@ async fn close(core: Core, closed: Vec<Front>, settled: impl Fn()) {
     settled();
 }
 
+/// Ends what this core serves, without a loss to anybody who has connected, and tells when nothing is left.
 async fn drain(edge: Rc<Edge>, closed: Vec<Front>, idle: impl FnOnce()) {
     close(edge.core.clone(), closed, || ()).await;
     tell_when_idle(edge, idle).await;

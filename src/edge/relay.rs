@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::reader::Reader;
-use super::upstream::Kept;
+use super::upstream::KeptBody;
 use crate::limits;
 use crate::policy::Pace;
 use crate::proto::http1::{BodyReader, BodyStep, Framing, Nominated, write_chunk, write_last_chunk};
@@ -42,7 +42,7 @@ pub(super) struct Relay<'a> {
     /// Trailers that go no further than their sender's connection.
     pub(super) nominated: &'a Nominated,
     /// Gets what is sent, for it may have to be sent again.
-    pub(super) kept: Option<&'a Kept>,
+    pub(super) kept: Option<&'a KeptBody>,
     /// Set once something is sent.
     pub(super) begun: &'a Cell<bool>,
 }
@@ -122,7 +122,7 @@ impl Relay<'_> {
         } else if out.is_empty()
             && let Some(chunk) = self.from.0.take_whole(&data)
         {
-            self.keep(&chunk);
+            self.sending(&chunk);
             self.to.send_chunk(chunk);
             self.room().await?;
             return Ok(out);
@@ -139,7 +139,7 @@ impl Relay<'_> {
     /// Sends what is gathered and waits until the recipient has room for more.
     async fn flush(&mut self, out: Vec<u8>) -> Result<Vec<u8>, Broken> {
         if !out.is_empty() {
-            self.keep(&out);
+            self.sending(&out);
             self.to.send(out);
             self.room().await?;
             return Ok(self.to.core().head_buffer());
@@ -147,7 +147,8 @@ impl Relay<'_> {
         Ok(out)
     }
 
-    fn keep(&self, octets: &[u8]) {
+    /// These octets are about to go out.
+    fn sending(&self, octets: &[u8]) {
         self.begun.set(true);
         if let Some(kept) = self.kept {
             kept.add(octets);
@@ -171,7 +172,7 @@ impl Relay<'_> {
         if out.is_empty() {
             self.to.core().keep_head_buffer(out);
         } else {
-            self.keep(&out);
+            self.sending(&out);
             self.to.send(out);
         }
         Ok(())

@@ -34,7 +34,6 @@ struct Inner {
     index: usize,
     driver: RefCell<Driver<Uring>>,
     doorbell: Arc<Doorbell>,
-    open_max: usize,
     start: Instant,
     now: Cell<Instant>,
     /// A task was spawned or woken outside the ring since the last turn.
@@ -53,7 +52,6 @@ impl Core {
             index,
             driver: RefCell::new(driver),
             doorbell,
-            open_max,
             start: now,
             now: Cell::new(now),
             busy: Cell::new(true),
@@ -76,7 +74,7 @@ impl Core {
 
     /// Descriptors that it may hold.
     pub fn open_max(&self) -> usize {
-        self.0.open_max
+        self.0.driver.borrow().open_max
     }
 
     /// The time at which the current batch of completions was taken: one clock reading serves them all.

@@ -13,7 +13,7 @@ mod cases;
 mod chaos;
 mod clients_gone;
 mod dead_endpoints;
-mod faults;
+mod errors_by_fault;
 mod forward;
 mod framing;
 mod heads;

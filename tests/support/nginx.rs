@@ -1,7 +1,7 @@
 //! nginx as an origin.
 
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::part::Part;
@@ -37,10 +37,7 @@ impl Nginx {
         );
         let address = free_address();
         std::fs::create_dir_all(dir.path().join("www/files")).expect("a folder");
-        let file = dir.path().join("nginx.conf");
-        std::fs::write(&file, configuration(&dir.path().display().to_string(), address)).expect("a file");
-        let line = ["nginx", "-c", &file.display().to_string(), "-e", "stderr"].map(str::to_owned);
-        let _part = Part::start(&line, "nginx-light", dir.path(), Stdio::null());
+        let _part = run(dir.path(), &format!("load_module {ECHO_MODULE};\n"), &http(dir.path(), address));
         let nginx = Nginx { address, _part, dir };
         wait_until("nginx answers", || TcpStream::connect(address).is_ok());
         nginx
@@ -52,20 +49,33 @@ impl Nginx {
     }
 }
 
-fn configuration(dir: &str, address: SocketAddr) -> String {
+/// Starts nginx as one process on this `http` block; what it writes lies in `dir`. `modules` are lines before all others.
+pub fn run(dir: &Path, modules: &str, http: &str) -> Part {
+    let at = dir.display();
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .iter()
-        .map(|kind| format!("    {kind}_temp_path {dir}/{kind};\n"))
+        .map(|kind| format!("    {kind}_temp_path {at}/{kind};\n"))
         .collect();
-    format!(
-        "load_module {ECHO_MODULE};
-daemon off;
+    let text = format!(
+        "{modules}daemon off;
 master_process off;
-pid {dir}/nginx.pid;
+pid {at}/nginx.pid;
 events {{ worker_connections 1024; }}
 http {{
 {temporary}    access_log off;
-    client_max_body_size 0;
+{http}}}
+"
+    );
+    let file = dir.join("nginx.conf");
+    std::fs::write(&file, text).expect("a file");
+    let line = ["nginx", "-c", &file.display().to_string(), "-e", "stderr"].map(str::to_owned);
+    Part::start(&line, "nginx-light", dir, Stdio::null())
+}
+
+fn http(dir: &Path, address: SocketAddr) -> String {
+    let dir = dir.display();
+    format!(
+        "    client_max_body_size 0;
     client_body_buffer_size 64k;
     keepalive_requests 1000000;
     default_type text/plain;
@@ -82,7 +92,6 @@ http {{
         location = /empty {{ return 204; }}
         location = /close {{ keepalive_timeout 0; return 200 closing; }}
     }}
-}}
 "
     )
 }

@@ -90,7 +90,7 @@ async fn established(
 
 /// What a service may have of something that costs a descriptor: `most`, or its share of those that there are.
 pub(super) fn share(core: &Core, most: usize) -> usize {
-    most.min(core.open_max() / limits::SERVICE_SHARE).max(1)
+    most.min((core.open_max() / limits::SERVICE_SHARE).max(1))
 }
 
 fn failed(core: &Core, metrics: &CoreMetrics, lease: &Lease) {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::pin::pin;
 
-use super::Kept;
+use super::KeptBody;
 use super::connect::{self, Origin};
 use super::response::{Awaited, may_yet_be_read, patience};
 use super::trial::{Trial, end_of};
@@ -54,7 +54,7 @@ enum Conversed {
 /// What ended it early. `record.is_answered` tells whether the client has got a part of a response by then.
 pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Failure> {
     let Exchange { edge, client, scratch, record, .. } = &mut exchange;
-    let (edge, record, kept) = (*edge, *record, Kept::new());
+    let (edge, record, kept) = (*edge, *record, KeptBody::new());
     let Found { service, mut address } =
         route::find(edge, scratch.head.host(), Wanted::Any, &mut scratch.service)?;
     let settings = edge.settings().of_service(&scratch.service);

@@ -3,7 +3,7 @@
 mod connect;
 mod endpoint;
 mod exchange;
-mod kept;
+mod kept_body;
 mod pool;
 mod response;
 mod service;
@@ -13,6 +13,6 @@ mod upload;
 
 pub(super) use connect::probe;
 pub(super) use exchange::{Exchange, run};
-pub(super) use kept::Kept;
+pub(super) use kept_body::KeptBody;
 pub(super) use pool::Pool;
 pub(super) use service::Service;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use super::{Kept, Service};
+use super::{KeptBody, Service};
 use crate::config::ServiceSettings;
 use crate::edge::core::Edge;
 use crate::edge::log::Record;
@@ -18,7 +18,7 @@ pub(super) struct Trial<'a> {
     pub(super) service: &'a Rc<Service>,
     pub(super) address: SocketAddr,
     /// What is left of the request's body.
-    pub(super) kept: &'a Kept,
+    pub(super) kept: &'a KeptBody,
     /// Its service's.
     pub(super) settings: &'a ServiceSettings,
 }

@@ -47,7 +47,7 @@ impl<'a> Turn<'a> {
         settings: &ServiceSettings,
         client: &Stream,
     ) -> Result<Turn<'a>, Failure> {
-        let most_waiting = settings.upstream.waiting.min(share(&edge.core, settings.upstream.waiting));
+        let most_waiting = share(&edge.core, settings.upstream.waiting);
         let ticket = service.turns.borrow_mut().wait(Waker::noop().clone(), most_waiting);
         let ticket = ticket.ok_or(Reason::ServiceFull)?;
         let waiting = Waiting::new(Counter::new(edge, service, settings), ticket);

@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use super::Kept;
+use super::KeptBody;
 use crate::edge::failure::Failure;
 use crate::edge::log::Record;
 use crate::edge::reader::Reader;
@@ -38,7 +38,7 @@ impl RequestBody {
         self,
         mut from: (&mut Reader, &Stream),
         to: &Stream,
-        kept: &Kept,
+        kept: &KeptBody,
         record: &Record,
     ) -> Result<(), Broken> {
         if let Some(octets) = kept.take() {

@@ -63,9 +63,15 @@ impl<K: Kernel> Driver<K> {
         }
     }
 
+    /// With so many open, accepting pauses. An eighth is for streams that we open: clients that take all there is could not
+    /// be served.
+    pub(super) fn accept_max(&self) -> usize {
+        self.open_max - self.open_max / 8
+    }
+
     /// Connections that may still be accepted.
     fn room(&self) -> usize {
-        self.accept_max.saturating_sub(self.open + self.accepted.len())
+        self.accept_max().saturating_sub(self.open + self.accepted.len())
     }
 
     /// Leaves new connections in the kernel's queue for a while: closing them would only bring them back.

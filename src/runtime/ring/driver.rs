@@ -80,8 +80,8 @@ pub(crate) struct Driver<K> {
     pub(super) doorbell_rang: bool,
     pub(super) doorbell_waker: Option<Waker>,
     pub(super) open: usize,
-    /// With so many open, accepting pauses.
-    pub(super) accept_max: usize,
+    /// Descriptors that it may hold, about.
+    pub(crate) open_max: usize,
     /// What a multishot accept may bring before it can be told to stop: all that waits in the kernel's queue.
     pub(super) accept_burst: usize,
     pub(super) stats: RingStats,
@@ -97,8 +97,7 @@ pub(crate) enum End {
 }
 
 impl<K: Kernel> Driver<K> {
-    /// A driver for about `open_max` descriptors, woken by writes to the eventfd `doorbell`. An eighth is for streams
-    /// that we open: clients that take all there is could not be served.
+    /// A driver for about `open_max` descriptors, woken by writes to the eventfd `doorbell`.
     pub(crate) fn new(kernel: K, doorbell: RawFd, open_max: usize) -> Self {
         let mut driver = Driver {
             kernel,
@@ -119,18 +118,17 @@ impl<K: Kernel> Driver<K> {
             doorbell_rang: false,
             doorbell_waker: None,
             open: 0,
-            accept_max: 0,
+            open_max,
             accept_burst: limits::LISTEN_BACKLOG as usize,
             stats: RingStats::default(),
         };
-        driver.set_open_max(open_max);
         driver.listen_for_doorbell();
         driver
     }
 
     /// Changes for how many descriptors it is; those that are open already stay.
     pub(crate) fn set_open_max(&mut self, open_max: usize) {
-        self.accept_max = open_max - open_max / 8;
+        self.open_max = open_max;
     }
 
     /// Submits what is queued, waits as told, applies what came back; returns how many completions.

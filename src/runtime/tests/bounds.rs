@@ -133,3 +133,13 @@ fn a_batch_of_messages_wakes_a_core_once() {
     }
     thread.join().unwrap();
 }
+
+/// What is reckoned from it (a service's share, when accepting pauses) is reckoned from the new number.
+#[test]
+fn a_changed_descriptor_limit_is_the_one_that_counts() {
+    on_core(options(IdlePolicy::Park), |core| async move {
+        assert_eq!(core.open_max(), options(IdlePolicy::Park).open_max);
+        core.set_open_max(8);
+        assert_eq!(core.open_max(), 8);
+    });
+}

@@ -1,10 +1,11 @@
 //! Other routers on the same cases, set up as their manuals advise for a reverse proxy that keeps connections.
 
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::Stdio;
 
 use crate::support::part::{self, Part};
-use crate::support::{ports, wait_until};
+use crate::support::{nginx, ports, wait_until};
 
 /// A running peer that knows `a.test` and `b.test`.
 pub struct Peer {
@@ -30,37 +31,27 @@ fn package(program: &str) -> &'static str {
 impl Peer {
     pub fn start(program: &str, origins: [SocketAddr; 2]) -> Peer {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let (file, address) = (dir.path().join("conf"), ports::free_address());
-        let path = dir.path().display().to_string();
-        let text =
-            if program == "nginx" { nginx(&path, address, origins) } else { haproxy(address, origins) };
-        std::fs::write(&file, text).expect("a file");
-        let file = file.display().to_string();
-        let line: &[&str] = match program {
-            "nginx" => &["nginx", "-c", &file, "-e", "stderr"],
-            _ => &["haproxy", "-db", "-f", &file],
+        let address = ports::free_address();
+        let _part = match program {
+            "nginx" => nginx::run(dir.path(), "", &nginx_http(address, origins)),
+            _ => run_haproxy(dir.path(), &haproxy(address, origins)),
         };
-        let line: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
-        let _part = Part::start(&line, package(program), dir.path(), Stdio::null());
         wait_until("the peer answers", || TcpStream::connect(address).is_ok());
         Peer { address, _part, _dir: dir }
     }
 }
 
+fn run_haproxy(dir: &Path, text: &str) -> Part {
+    let file = dir.join("haproxy.cfg");
+    std::fs::write(&file, text).expect("a file");
+    let line = ["haproxy", "-db", "-f", &file.display().to_string()].map(str::to_owned);
+    Part::start(&line, package("haproxy"), dir, Stdio::null())
+}
+
 /// `$host` rather than `$http_host`: the latter is not the authority of an absolute target.
-fn nginx(dir: &str, address: SocketAddr, [a, b]: [SocketAddr; 2]) -> String {
-    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-        .iter()
-        .map(|kind| format!("    {kind}_temp_path {dir}/{kind};\n"))
-        .collect();
+fn nginx_http(address: SocketAddr, [a, b]: [SocketAddr; 2]) -> String {
     format!(
-        "daemon off;
-master_process off;
-pid {dir}/nginx.pid;
-events {{ worker_connections 1024; }}
-http {{
-{temporary}    access_log off;
-    proxy_http_version 1.1;
+        "    proxy_http_version 1.1;
     proxy_set_header Host $host;
     proxy_set_header Connection \"\";
     upstream a {{ server {a}; keepalive 16; }}
@@ -68,7 +59,6 @@ http {{
     server {{ listen {address} default_server; return 404; }}
     server {{ listen {address}; server_name a.test; location / {{ proxy_pass http://a; }} }}
     server {{ listen {address}; server_name b.test; location / {{ proxy_pass http://b; }} }}
-}}
 "
     )
 }

@@ -68,7 +68,7 @@ impl World {
         for listener in &self.listeners {
             let backlog = self.driver.kernel.sockets[listener.socket].backlog;
             let asleep = listener.waiter.as_ref().is_some_and(|waiter| !waiter.is_woken());
-            let may = self.driver.open + self.driver.accepted.len() < self.driver.accept_max;
+            let may = self.driver.open + self.driver.accepted.len() < self.driver.accept_max();
             let paused = self.driver.slots[listener.slot as usize].has(flag::PAUSED);
             assert!(!(asleep && may && backlog > 0 && !paused), "an accept sleeps for ever");
         }

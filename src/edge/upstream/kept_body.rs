@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use crate::limits;
 
 /// What is left of a request's body for a second attempt. Shared: the upload adds to it while others look.
-pub(in crate::edge) struct Kept {
+pub(in crate::edge) struct KeptBody {
     octets: RefCell<Vec<u8>>,
     state: Cell<State>,
 }
@@ -22,9 +22,9 @@ enum State {
     Lost,
 }
 
-impl Kept {
-    pub(in crate::edge) fn new() -> Kept {
-        Kept { octets: RefCell::default(), state: Cell::new(State::Unread) }
+impl KeptBody {
+    pub(in crate::edge) fn new() -> KeptBody {
+        KeptBody { octets: RefCell::default(), state: Cell::new(State::Unread) }
     }
 
     /// The body begins to go up. It is kept in `room`, if any is given.
@@ -84,7 +84,7 @@ mod tests {
             (true, &[limits::REPEATABLE_BODY_OCTETS + 1, 1], None),
             (false, &[1], None),
         ] {
-            let kept = Kept::new();
+            let kept = KeptBody::new();
             assert!(kept.is_whole() && kept.take().is_none(), "nothing was read yet");
             kept.begin(room.then(Vec::new));
             for piece in pieces {
