@@ -63,6 +63,6 @@ impl Settings {
             true => None,
             false => self.overrides.get(service),
         };
-        own.copied().unwrap_or(self.of_services)
+        *own.unwrap_or(&self.of_services)
     }
 }
