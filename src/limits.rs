@@ -126,6 +126,22 @@ pub const LISTEN_BACKLOG: i32 = 4096;
 /// A line of a file of changes, its end not counted.
 pub const CHANGE_LINE_OCTETS: usize = 4 << 20;
 
+// Names of endpoints.
+/// An answer holds at least and at most so long, whatever its TTL says, in milliseconds.
+pub const NAME_LEAST_MS: u64 = 1_000;
+pub const NAME_MOST_MS: u64 = 300_000;
+/// A name that cannot be looked up is asked for again after the least, then twice as long each time, up to this.
+pub const NAME_RETRY_MOST_MS: u64 = 30_000;
+/// How long a look-up may take, retries included, in milliseconds.
+pub const LOOKUP_MS: u64 = 6_000;
+/// Look-ups under way at a time; others wait.
+pub const LOOKUPS_AT_A_TIME: usize = 32;
+/// Addresses of one name that are used, in their order; more belong behind a balancer.
+pub const ADDRESSES_PER_NAME: usize = 256;
+/// How long a start or a reload waits for the first answers, in milliseconds; names that take longer get their endpoints
+/// later.
+pub const NAMES_FIRST_MS: u64 = 3_000;
+
 // Edge, per core.
 /// Services whose requests and connections are counted, and whose connections are kept.
 pub const POOLED_SERVICES: usize = 65_536;

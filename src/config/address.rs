@@ -64,8 +64,7 @@ fn explain(text: &str) -> String {
         );
     }
     if host.bytes().any(|b| b.is_ascii_alphabetic()) && super::name::host_name(host).is_ok() {
-        let instead = "give an IP address, as in 127.0.0.1:8080";
-        return format!("is a name, which is not yet supported in this version; {instead}");
+        return "is a name; give an IP address, as in 127.0.0.1:8080".to_owned();
     }
     "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080".to_owned()
 }
@@ -98,11 +97,7 @@ mod tests {
             ),
             (":80", "has no address; write [::]:80 for all, or 127.0.0.1:80 for this machine alone"),
             ("http://127.0.0.1:80", "is a URL; write its address and port alone, as in 127.0.0.1:8080"),
-            (
-                "db.internal:80",
-                "is a name, which is not yet supported in this version; give an IP address, as in \
-                 127.0.0.1:8080",
-            ),
+            ("db.internal:80", "is a name; give an IP address, as in 127.0.0.1:8080"),
             (
                 "unix:/run/a",
                 "is a Unix socket, which is not yet supported in this version; give an address and port, as \

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use super::checked::{
     AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, Paths, RequestLimits,
-    ServiceSettings, State, Timeouts, UpstreamLimits,
+    Resolver, ServiceSettings, State, Timeouts, UpstreamLimits,
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
-use super::{Label, Region, Written, listeners, name, retry, services, setting, suggest, tree};
+use super::{Label, Region, Written, address, listeners, name, retry, services, setting, suggest, tree};
 use crate::limits::CORES_MAX;
 use crate::observe::access::{self, Fields};
 use crate::observe::process_log::Level;
@@ -24,6 +24,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     let listeners = listeners::listeners(&mut top);
     let admin = listeners::admin(&mut top, &listeners)?;
     let state = state(&mut top);
+    let resolver = resolver(&mut top);
     let timeouts = timeouts(&mut top);
     let retry = retry::retry(&mut top, RetryOn::default());
     let limits = limits(&mut top);
@@ -47,6 +48,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
         listeners,
         admin,
         state,
+        resolver,
         services,
         timeouts,
         retry,
@@ -129,6 +131,13 @@ fn feed_kind(text: &str) -> Result<Feed, String> {
         "file" | "kafka" => Err(format!("{text} is not yet supported in this version; use inline")),
         _ => word(text, &[("inline", Feed::Inline)], "inline"),
     }
+}
+
+fn resolver(top: &mut Section<'_>) -> Resolver {
+    let Some(mut section) = top.section("resolver") else { return Resolver::default() };
+    let servers = section.field("servers").map(|field| field.parse_items(address::parse_endpoint));
+    section.end();
+    Resolver { servers: servers.unwrap_or_default() }
 }
 
 fn timeouts(top: &mut Section<'_>) -> Timeouts {

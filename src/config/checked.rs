@@ -18,6 +18,7 @@ pub struct Config {
     pub listeners: Vec<Listener>,
     pub admin: Admin,
     pub state: State,
+    pub resolver: Resolver,
     /// Only with the inline feed. No host name occurs twice.
     pub services: Vec<Service>,
     pub timeouts: Timeouts,
@@ -112,6 +113,13 @@ pub struct State {
 pub enum Feed {
     /// The `services` of this file, and nothing else.
     Inline,
+}
+
+/// Who is asked for the addresses of endpoints' names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolver {
+    /// Those of the system (`/etc/resolv.conf`) if there are none.
+    pub servers: Vec<SocketAddr>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

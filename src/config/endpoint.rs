@@ -4,6 +4,7 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use super::HostName;
 use super::address;
 use super::report::Shown;
 use crate::limits::SOCKET_PATH_OCTETS_MAX;
@@ -13,10 +14,15 @@ pub enum Endpoint {
     Address(SocketAddr),
     /// A Unix socket, by its path.
     Socket(PathBuf),
+    /// Every address that DNS knows of a host.
+    Name {
+        host: HostName,
+        port: u16,
+    },
 }
 
 impl Endpoint {
-    /// `IP:PORT`, or `unix:` and a path.
+    /// `IP:PORT`, `NAME:PORT`, or `unix:` and a path.
     ///
     /// # Errors
     /// What is wrong with `text` and how to mend it.
@@ -26,15 +32,26 @@ impl Endpoint {
             None if text.starts_with('/') => {
                 Err(format!("{} is a path; write it as unix:{text}", Shown(text)))
             }
-            None => address::parse_endpoint(text).map(Endpoint::Address),
+            None => match name(text) {
+                Some((host, port)) => Ok(Endpoint::Name { host, port }),
+                None => address::parse_endpoint(text).map(Endpoint::Address),
+            },
         }
     }
 
-    /// What stands for it in the route table, which holds addresses.
-    pub fn address(&self) -> SocketAddr {
+    /// What stands for it in the route table, which holds addresses; `None` of a name, which may have several.
+    pub fn address(&self) -> Option<SocketAddr> {
         match self {
-            Endpoint::Address(address) => *address,
-            Endpoint::Socket(path) => stand_in(path),
+            Endpoint::Address(address) => Some(*address),
+            Endpoint::Socket(path) => Some(stand_in(path)),
+            Endpoint::Name { .. } => None,
+        }
+    }
+
+    pub fn name(&self) -> Option<&HostName> {
+        match self {
+            Endpoint::Name { host, .. } => Some(host),
+            Endpoint::Address(_) | Endpoint::Socket(_) => None,
         }
     }
 }
@@ -44,8 +61,17 @@ impl fmt::Display for Endpoint {
         match self {
             Endpoint::Address(address) => write!(f, "{address}"),
             Endpoint::Socket(path) => write!(f, "unix:{}", path.display()),
+            Endpoint::Name { host, port } => write!(f, "{host}:{port}"),
         }
     }
+}
+
+/// A host's name and a port; `None` if it looks like something else, and is told so as such.
+fn name(text: &str) -> Option<(HostName, u16)> {
+    let (host, port) = text.rsplit_once(':')?;
+    let port = port.parse().ok().filter(|port| *port > 0)?;
+    let is_name = host.bytes().any(|octet| octet.is_ascii_alphabetic());
+    HostName::parse(host).ok().filter(|_| is_name).map(|host| (host, port))
 }
 
 fn socket(path: &str) -> Result<PathBuf, String> {
@@ -88,10 +114,23 @@ mod tests {
         for text in ["127.0.0.1:80", "[2001:db8::1]:80", "unix:/run/app.sock"] {
             let endpoint = Endpoint::parse(text).unwrap();
             assert_eq!(endpoint.to_string(), text);
-            assert_eq!(is_stand_in(endpoint.address()), text.starts_with("unix:"));
+            assert_eq!(endpoint.address().map(is_stand_in), Some(text.starts_with("unix:")));
         }
+        let named = Endpoint::parse("App.internal:8080").unwrap();
+        assert_eq!((named.to_string().as_str(), named.address()), ("app.internal:8080", None));
         let long = format!("unix:/{}", "x".repeat(SOCKET_PATH_OCTETS_MAX));
-        for wrong in ["unix:", "unix:app.sock", "unix:/", "unix:/run/", "unix:/a\0b", &long, "[100::1]:80"] {
+        for wrong in [
+            "unix:",
+            "unix:app.sock",
+            "unix:/",
+            "unix:/run/",
+            "unix:/a\0b",
+            &long,
+            "[100::1]:80",
+            "app:0",
+            "app:65536",
+            "a b:80",
+        ] {
             assert!(Endpoint::parse(wrong).is_err(), "{wrong}");
         }
     }

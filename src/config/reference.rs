@@ -36,7 +36,10 @@ fn per_service(row: Row) -> Row {
 }
 
 fn rows() -> Vec<Row> {
-    [places(), sockets(), timeouts(), retry(), limits(), services(), log()].into_iter().flatten().collect()
+    [places(), sockets(), resolver(), timeouts(), retry(), limits(), services(), log()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn places() -> Vec<Row> {
@@ -120,7 +123,7 @@ fn services() -> Vec<Row> {
         row(
             "services[].endpoints",
             "(required)",
-            "`IP:PORT`, IPv6 as `[IP]:PORT`, or `unix:/PATH`",
+            "`IP:PORT`, IPv6 as `[IP]:PORT`; `NAME:PORT`; or `unix:/PATH`",
             "where its origins listen",
         ),
         row(
@@ -171,6 +174,15 @@ fn timeouts() -> Vec<Row> {
             "how long a request waits while its service has `limits.upstream_requests` in flight; then 503",
         )),
     ]
+}
+
+fn resolver() -> Vec<Row> {
+    vec![row(
+        "resolver.servers",
+        "(those of /etc/resolv.conf)",
+        "DNS servers as in `[\"10.0.0.53:53\"]`",
+        "who is asked for the addresses of endpoints' names",
+    )]
 }
 
 fn retry() -> Vec<Row> {
@@ -309,6 +321,7 @@ qqqqqqqqqqqq: 1
 node: { qqqqqqqqqqqq: 1 }
 listeners: [{ qqqqqqqqqqqq: 1 }]
 admin: { qqqqqqqqqqqq: 1 }
+resolver: { qqqqqqqqqqqq: 1 }
 state: { qqqqqqqqqqqq: 1, feed: { kind: inline, qqqqqqqqqqqq: 1 } }
 services: [{ qqqqqqqqqqqq: 1, timeouts: { qqqqqqqqqqqq: 1 }, retry: { qqqqqqqqqqqq: 1 }, limits: { qqqqqqqqqqqq: 1 } }]
 timeouts: { qqqqqqqqqqqq: 1 }

@@ -69,6 +69,7 @@ listeners:
     trusted_proxies: [10.0.0.0/8, "2001:db8::1"]
     internal_from: [127.0.0.0/8]
 admin: { address: "[::1]:9180" }
+resolver: { servers: ["10.0.0.53:53"] }
 state: { dir: /var/lib/ringway, snapshot: /srv/base.snap, feed: { kind: inline } }
 services:
   - id: svc_a
@@ -119,6 +120,7 @@ fn everything_may_be_set() {
     };
     assert_eq!(config.timeouts, Timeouts { request_head: s(5), idle: s(60), drain: s(0), origin });
     assert_eq!(config.retry, RetryOn { http_502: true, timeout: true, ..RetryOn::NOTHING });
+    assert_eq!(config.resolver, Resolver { servers: vec!["10.0.0.53:53".parse().unwrap()] });
     let service = &config.services[0];
     let names: Vec<&str> = service.hostnames.iter().map(HostName::as_str).collect();
     assert_eq!(names, ["shop.example.com", "xn--bcher-kva.example"]);

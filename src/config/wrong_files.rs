@@ -6,7 +6,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ("nod: {}", "2: unknown field \"nod\"; did you mean node?"),
     (
         "tls: {}",
-        "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, timeouts, \
+        "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, resolver, timeouts, \
          retry, limits, paths, services, access_log, process_log",
     ),
     ("node: { regoin: a }", "2: node: unknown field \"regoin\"; did you mean region?"),
@@ -25,6 +25,11 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ("idle: *a", "2: aliases (*name) are not accepted; write the value out"),
     ("idle: !x park", "2: tags are not accepted; remove \"!x\""),
     ("idle: !!str park", "2: tags are not accepted; remove \"!!str\""),
+    // Resolver.
+    (
+        "resolver: { servers: [10.0.0.53] }",
+        "2: resolver.servers[0]: \"10.0.0.53\" has no port; write 10.0.0.53:PORT",
+    ),
     // Retry.
     (
         "retry: { on: [http_503, http503] }",

@@ -82,6 +82,11 @@ impl Edge {
         self.view.replace(Rc::new(view));
     }
 
+    /// Replaces the route table for every request from now on.
+    pub fn publish(&self, view: View) {
+        self.view.replace(Rc::new(view));
+    }
+
     /// The route table as of now. Requests that hold an older one keep it until they let go.
     pub(super) fn view(&self) -> Rc<View> {
         Rc::clone(&self.view.borrow())

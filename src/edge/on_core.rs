@@ -22,6 +22,8 @@ use crate::runtime::{Core, Listener, Receiver};
 pub(super) enum Order {
     /// Serve so from now on.
     Configure(Box<Configuration>),
+    /// Route so from now on.
+    Publish(View),
     /// Accept no more, and finish what is open.
     Drain,
     /// End, whatever is open.
@@ -77,6 +79,7 @@ pub(super) async fn run(
                 let closed = configure(&edge, &mut fronts, *configuration);
                 core.spawn(close(core.clone(), closed, settled.clone()));
             }
+            Order::Publish(view) => edge.publish(view),
             Order::Drain => {
                 edge.drain();
                 let closed = std::mem::take(&mut fronts);

@@ -38,8 +38,8 @@ impl From<&Config> for Settings {
 fn sockets(config: &Config) -> HashMap<SocketAddr, PathBuf> {
     let endpoints = config.services.iter().flat_map(|service| &service.endpoints);
     let socket = |endpoint: &Endpoint| match endpoint {
-        Endpoint::Socket(path) => Some((endpoint.address(), path.clone())),
-        Endpoint::Address(_) => None,
+        Endpoint::Socket(path) => endpoint.address().map(|address| (address, path.clone())),
+        Endpoint::Address(_) | Endpoint::Name { .. } => None,
     };
     endpoints.filter_map(socket).collect()
 }
@@ -63,6 +63,6 @@ impl Settings {
             true => None,
             false => self.overrides.get(service),
         };
-        own.copied().unwrap_or(self.of_services)
+        *own.unwrap_or(&self.of_services)
     }
 }

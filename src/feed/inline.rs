@@ -1,16 +1,20 @@
 //! The inline feed: the services of the configuration file, applied once at start.
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ringway_state::id::{HostName, Region, ServiceId};
+use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 use ringway_state::record::{
     Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Version,
 };
 use ringway_state::snapshot::Snapshot;
 use ringway_state::{Outcome, Table};
 
+use super::names::Known;
 use crate::causes::with_causes;
-use crate::config::{Config, Service};
+use crate::config::{self, Config, Service};
 
 /// Why the table cannot be made. The input is wrong.
 #[derive(Debug, thiserror::Error)]
@@ -35,28 +39,31 @@ pub fn base(config: &Config) -> Result<Option<Arc<Snapshot>>, InlineError> {
     Ok(config.state.snapshot.as_deref().map(open).transpose()?.map(Arc::new))
 }
 
-/// The route table of a configuration: a snapshot, if there is one, with the file's services on top. Made afresh when the
-/// file is read again, so that a service that left it leaves nothing behind.
+/// The route table of a configuration: a snapshot, if there is one, with the file's services on top, and what is `known` of
+/// the names of their endpoints. Made afresh when either changes, so that what has left them leaves nothing behind.
 ///
 /// # Errors
 /// As [`InlineError`]; the table is not used then.
-pub fn table(config: &Config, base: Option<Arc<Snapshot>>) -> Result<Table, InlineError> {
+pub fn table(config: &Config, base: Option<Arc<Snapshot>>, known: &Known) -> Result<Table, InlineError> {
     let region = Region::parse(config.node.region.as_str()).map_err(|e| refused("node.region", e))?;
     let mut table = match base {
         None => Table::new(&region),
         Some(base) => Table::with_base(base, &region),
     };
     for service in &config.services {
-        add(&mut table, service, &region)?;
+        add(&mut table, service, &region, known)?;
     }
     Ok(table)
 }
 
-fn add(table: &mut Table, service: &Service, region: &Region) -> Result<(), InlineError> {
+fn add(table: &mut Table, service: &Service, region: &Region, known: &Known) -> Result<(), InlineError> {
     let name = service.id.as_str();
     let id = ServiceId::parse(name).map_err(|e| refused(name, e))?;
-    let endpoints =
-        service.endpoints.iter().map(|it| Endpoint { address: it.address(), state: EndpointState::Healthy });
+    // An address may be given and be a name's too.
+    let addresses: BTreeSet<SocketAddr> =
+        service.endpoints.iter().flat_map(|it| addresses(it, known)).collect();
+    let endpoints = addresses.into_iter().take(ENDPOINTS_PER_SET_MAX);
+    let endpoints = endpoints.map(|address| Endpoint { address, state: EndpointState::Healthy });
     let set = EndpointSet::new(endpoints).map_err(|e| refused(name, e))?;
     apply(table, name, Record::Endpoints(id.clone(), region.clone(), Some(set)))?;
     for host in &service.hostnames {
@@ -65,6 +72,17 @@ fn add(table: &mut Table, service: &Service, region: &Region) -> Result<(), Inli
         apply(table, name, Record::Host(host, Some(value)))?;
     }
     Ok(())
+}
+
+fn addresses(endpoint: &config::Endpoint, known: &Known) -> Vec<SocketAddr> {
+    match endpoint {
+        config::Endpoint::Name { host, port } => {
+            known.get(host).into_iter().flatten().map(|ip| SocketAddr::new(*ip, *port)).collect()
+        }
+        config::Endpoint::Address(_) | config::Endpoint::Socket(_) => {
+            endpoint.address().into_iter().collect()
+        }
+    }
 }
 
 fn apply(table: &mut Table, service: &str, record: Record) -> Result<(), InlineError> {

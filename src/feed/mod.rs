@@ -1,5 +1,7 @@
 //! The change's path: from a source, in order, into the table, to every core.
 
 mod inline;
+mod names;
 
 pub use inline::{InlineError, base, table};
+pub use names::{Known, Names};

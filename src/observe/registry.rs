@@ -8,6 +8,7 @@ use super::config_stats::ConfigStats;
 use super::errors::{ErrorCounters, ErrorKind, ServiceErrors};
 use super::histogram::{self, Reading};
 use super::metrics::{ByClass, CoreMetrics, Scalar, Value};
+use super::name_stats::NameStats;
 use super::process::ProcessFigures;
 use super::readiness::Readiness;
 use super::reason::Reason;
@@ -44,6 +45,7 @@ pub struct Registry {
     pub log: Arc<LogStats>,
     pub readiness: Arc<Readiness>,
     pub config: Arc<ConfigStats>,
+    pub names: Arc<NameStats>,
     pub services: Arc<ServiceErrors>,
     pub slow: SlowNotes,
     pub node: NodeLabels,
@@ -91,6 +93,7 @@ impl Collector for Registry {
         self.log(out)?;
         self.state(out)?;
         self.config(out)?;
+        self.names(out)?;
         self.infos(out)?;
         process(out)
     }
@@ -226,6 +229,18 @@ impl Registry {
         single_gauge(out, "ringway_config_time", help, Some(&Unit::Seconds), self.config.applied_at())?;
         let help = "1 if the configuration says something that takes a restart.";
         single_gauge(out, "ringway_config_restart_needed", help, None, self.config.restart_needed())
+    }
+
+    fn names(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let NameStats { lookups, failures, names, failing } = &*self.names;
+        let help = "Look-ups of endpoints' names, by outcome.";
+        let mut family = out.encode_descriptor("ringway_name_lookups", help, None, MetricType::Counter)?;
+        let failures = failures.get();
+        count(&mut family, &[("outcome", "answered")], lookups.get().saturating_sub(failures))?;
+        count(&mut family, &[("outcome", "failed")], failures)?;
+        single_gauge(out, "ringway_names", "Names of endpoints that are looked up.", None, names.get())?;
+        let help = "Names of endpoints whose last look-up failed; what was known of them is used.";
+        single_gauge(out, "ringway_names_failing", help, None, failing.get())
     }
 
     fn infos(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

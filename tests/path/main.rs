@@ -25,6 +25,7 @@ mod log;
 mod machine;
 mod many;
 mod mixes;
+mod names;
 mod origin_faults;
 mod panics;
 mod paths;

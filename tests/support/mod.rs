@@ -3,6 +3,7 @@
 //! installs it.
 
 pub mod curl;
+pub mod dns;
 pub mod nginx;
 pub mod origin;
 pub mod part;

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_state::View;
 use ringway_state::snapshot::Snapshot;
+use ringway_state::{Table, View};
 
 use super::fronts::{self, Fronts};
 use super::role::{RunError, descriptors_per_core, figures, log_path};
 use crate::config::{self, Config, Mistakes};
 use crate::edge::settings::Settings;
-use crate::feed;
+use crate::feed::{self, InlineError, Known, Names};
+use crate::limits;
 use crate::observe::TableFigures;
 use crate::observe::access::{LogTarget, LogWriter};
 
@@ -26,6 +27,8 @@ pub(super) struct Running {
     pub(super) config: Config,
     /// The snapshot below the file's services.
     pub(super) base: Option<Arc<Snapshot>>,
+    /// Of endpoints.
+    pub(super) names: Names,
 }
 
 /// Why a file was not taken over.
@@ -64,10 +67,11 @@ impl Running {
     ///
     /// # Errors
     /// As [`Refused`]; nothing has changed.
-    pub(super) fn prepare(&self, cores: usize) -> Result<Prepared, Refused> {
+    pub(super) fn prepare(&mut self, cores: usize) -> Result<Prepared, Refused> {
         let (config, differences) = merge(&self.config, config::load(&self.path)?);
         let open: Vec<SocketAddr> = self.config.listeners.iter().map(|listener| listener.address).collect();
-        let table = feed::table(&config, self.base.clone()).map_err(RunError::from)?;
+        let known = want(&mut self.names, &config)?;
+        let table = feed::table(&config, self.base.clone(), &known).map_err(RunError::from)?;
         let log = (config.access_log.path != self.config.access_log.path)
             .then(|| LogWriter::open(log_path(&config)).map_err(RunError::from))
             .transpose()?;
@@ -83,6 +87,26 @@ impl Running {
             config,
         })
     }
+
+    /// The route table as of now.
+    ///
+    /// # Errors
+    /// It does not fit its bounds; the one before stays.
+    pub(super) fn table(&self) -> Result<Table, InlineError> {
+        feed::table(&self.config, self.base.clone(), &self.names.known())
+    }
+
+    /// What was prepared is not to be: the names of what runs are wanted.
+    pub(super) fn keep_names(&mut self) {
+        // The thread is there, or nothing was wanted of it.
+        let _ = self.names.want(&self.config, Duration::ZERO);
+    }
+}
+
+/// Looks up the names of a configuration, and waits a moment for the first answers.
+pub(super) fn want(names: &mut Names, config: &Config) -> Result<Known, RunError> {
+    let patience = Duration::from_millis(limits::NAMES_FIRST_MS);
+    names.want(config, patience).map_err(|error| RunError::System { what: "the names' thread", error })
 }
 
 /// The new configuration with those sections of the running one that need a restart, and what that changes.

@@ -14,15 +14,15 @@ use ringway_state::snapshot::Snapshot;
 use serde_json::Value;
 
 use super::fronts;
-use super::reload::Running;
+use super::reload::{self, Running};
 use super::router::{First, News, Router, Shown};
 use crate::config::{Config, Cores, LogPath};
-use crate::feed::{self, InlineError};
+use crate::feed::{self, InlineError, Names};
 use crate::limits;
 use crate::observe::access::LogError;
 use crate::observe::admin::{self, Admin, AdminError};
 use crate::observe::process_log::{Level, event};
-use crate::observe::{NodeLabels, Registry, SlowNotes, TableFigures};
+use crate::observe::{NameStats, NodeLabels, Registry, SlowNotes, TableFigures};
 use crate::runtime::machine::{self, Lacking};
 use crate::runtime::{Signal, keep_code, listener, millis, on_signal};
 
@@ -70,15 +70,18 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     shown.readiness.set("table", "the route table is being mapped and verified");
     let base = feed::base(&config)?;
     warn_if(base.as_deref().and_then(kept_out_of_memory));
-    let table = feed::table(&config, base.clone())?;
+    let (news, heard) = mpsc::channel();
+    let names = Arc::<NameStats>::default();
+    let mut running = Running { path: path.to_owned(), base, names: names_of(&news, &names), config };
+    reload::want(&mut running.names, &running.config)?;
+    let table = running.table()?;
     shown.show(figures(&table));
     shown.stats.begin();
-    let first = First { view: table.publish(), open_max, fronts: fronts::open(&config, &[], cpus.len())? };
-    let (news, heard) = mpsc::channel();
-    let node = labels(&config);
-    let mut router =
-        Router::start(Running { path: path.to_owned(), config, base }, &cpus, first, shown.clone(), &news)?;
-    let admin = admin_listener.serve(asked(registry(&mut router, node, shown), &news))?;
+    let first =
+        First { view: table.publish(), open_max, fronts: fronts::open(&running.config, &[], cpus.len())? };
+    let node = labels(&running.config);
+    let mut router = Router::start(running, &cpus, first, shown.clone(), &news)?;
+    let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), &news))?;
     signals(&router, news)?;
     event(
         Level::Info,
@@ -116,6 +119,11 @@ fn asked(registry: Registry, news: &mpsc::Sender<News>) -> Admin {
         drain: Box::new(move || tell(&drain, News::Drain)),
         reload: Box::new(move |done| tell(&reload, News::Reload(done))),
     }
+}
+
+fn names_of(news: &mpsc::Sender<News>, stats: &Arc<NameStats>) -> Names {
+    let news = Mutex::new(news.clone());
+    Names::new(move || tell(&news, News::Names), Arc::clone(stats))
 }
 
 /// SIGTERM and SIGINT drain, SIGHUP reloads, SIGUSR1 begins the log's file anew.
@@ -179,12 +187,13 @@ fn labels(config: &Config) -> NodeLabels {
     }
 }
 
-fn registry(router: &mut Router, node: NodeLabels, shown: Shown) -> Registry {
+fn registry(router: &mut Router, node: NodeLabels, shown: Shown, names: Arc<NameStats>) -> Registry {
     Registry {
         cores: router.metrics.clone(),
         log: router.log.stats(),
         readiness: Arc::clone(&shown.readiness),
         config: Arc::clone(&shown.stats),
+        names,
         services: Arc::clone(&shown.errors),
         slow: SlowNotes::new(std::mem::take(&mut router.slow)),
         node,

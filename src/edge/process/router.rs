@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::fronts::Fronts;
 use super::reload::{Prepared, Refused, Running};
-use super::role::{RunError, log_path};
+use super::role::{RunError, figures, log_path};
 use crate::config::{Config, Idle};
 use crate::edge::on_core::{self, Configuration, CoreParts, Order};
 use crate::edge::settings::Settings;
@@ -26,6 +26,8 @@ pub(super) enum News {
     Drain,
     /// Read the configuration again, and tell the outcome.
     Reload(Tell),
+    /// Endpoints' names have other addresses than before.
+    Names,
     /// A core serves as it was last configured.
     CoreSettled,
     CoreIdle,
@@ -124,6 +126,7 @@ impl Router {
             match heard.recv() {
                 Ok(News::CoreSettled) => self.settled(),
                 Ok(News::Reload(tell)) => self.reload(tell),
+                Ok(News::Names) => self.publish(),
                 Ok(News::CoreEnded(core)) => return Err(RunError::CoreFailed(core)),
                 Ok(News::CoreIdle) => {}
                 Ok(News::Drain) | Err(_) => break,
@@ -159,6 +162,22 @@ impl Router {
         }
     }
 
+    /// Gives every core the route table with what is known of endpoints' names now.
+    fn publish(&mut self) {
+        match self.running.table() {
+            Ok(table) => {
+                let view = table.publish();
+                self.order(|_| Order::Publish(view.clone()));
+                self.shown.show(figures(&table));
+            }
+            Err(error) => event(
+                Level::Error,
+                "endpoints keep their addresses",
+                &[("error.message", error.to_string().into())],
+            ),
+        }
+    }
+
     /// Reloads now, or when the cores have settled: whoever asks meanwhile gets the same one. Whoever is one too many is
     /// dropped, and so told.
     fn reload(&mut self, tell: Tell) {
@@ -180,6 +199,7 @@ impl Router {
                 self.reloading = Some((outcome, tells));
             }
             Err(refused) => {
+                self.running.keep_names();
                 self.shown.stats.refused.inc();
                 tell_all(&told_refused(&refused), tells);
             }
@@ -228,7 +248,7 @@ impl Router {
             match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(News::CoreIdle | News::CoreEnded(_)) => busy -= 1,
                 Ok(News::Drain) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-                Ok(News::CoreSettled | News::Reload(_)) => {}
+                Ok(News::CoreSettled | News::Reload(_) | News::Names) => {}
             }
         }
         self.metrics.iter().map(|metrics| metrics.connections_open.get()).sum()

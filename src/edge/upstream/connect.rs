@@ -114,8 +114,8 @@ pub(in crate::edge) fn probe(
     metrics.upstream_probes.inc();
     edge.core.spawn(async move {
         if established(&core, &metrics, &lease, &stream, &settings).await.is_ok() {
-            let timeout = settings.timeouts.upstream_idle;
-            let kept = Kept { stream, open, carried: false, since: core.now(), timeout };
+            let until = core.now() + settings.timeouts.upstream_idle;
+            let kept = Kept { stream, open, carried: false, until };
             service.keep(&lease, kept, settings.upstream.idle_connections, &metrics);
         }
     });
@@ -137,7 +137,7 @@ impl Origin {
     pub(super) fn keep(self, edge: &Edge, service: &Service, settings: &ServiceSettings) {
         let Origin { stream, reader, lease, open, idle, .. } = self;
         if reader.is_empty() && stream.is_quiet() {
-            let kept = Kept { stream, open, carried: true, since: edge.core.now(), timeout: idle.get() };
+            let kept = Kept { stream, open, carried: true, until: edge.core.now() + idle.get() };
             service.keep(&lease, kept, settings.upstream.idle_connections, &edge.metrics);
         }
     }

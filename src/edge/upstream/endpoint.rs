@@ -34,15 +34,14 @@ pub(super) struct Kept {
     pub(super) open: Open,
     /// It has carried a request before.
     pub(super) carried: bool,
-    pub(super) since: Instant,
-    pub(super) timeout: Duration,
+    pub(super) until: Instant,
 }
 
 impl Kept {
     /// It may carry a request now: its time is not over, and nothing has come on it since, no FIN, no reset, no octet that
     /// nobody asked for.
     pub(super) fn is_good(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.since) < self.timeout && self.stream.is_quiet()
+        now < self.until && self.stream.is_quiet()
     }
 }
 
@@ -58,8 +57,13 @@ impl Endpoint {
     }
 
     pub(super) fn outlook(&self, now: Instant) -> Outlook {
+        let standing = self.standing.get();
+        // As nearly always; what the time is does not matter then.
+        if standing == Standing::Good && self.connecting.get().0 == 0 {
+            return Outlook::Good;
+        }
         let age = self.age(now);
-        match self.standing.get().outlook(age, self.in_flight.get()) {
+        match standing.outlook(age, self.in_flight.get()) {
             Outlook::Good if self.is_suspect(age) => Outlook::Bad,
             outlook => outlook,
         }

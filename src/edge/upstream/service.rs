@@ -53,20 +53,20 @@ impl Service {
         Lease::new(Rc::clone(endpoint))
     }
 
-    /// Counts a connection for as long as it lives. With `most` open already, the kept one that waits longest is closed.
+    /// Counts a connection for as long as it lives. With `most` open already, the kept one that would end first is closed.
     pub(super) fn open(self: &Rc<Service>, most: usize, metrics: &CoreMetrics) -> Open {
-        if self.connections.get() >= most && self.close_oldest(metrics) {
+        if self.connections.get() >= most && self.close_first(metrics) {
             metrics.upstream_evicted.inc();
         }
         self.connections.set(self.connections.get() + 1);
         Open(Rc::clone(self))
     }
 
-    fn close_oldest(&self, metrics: &CoreMetrics) -> bool {
+    fn close_first(&self, metrics: &CoreMetrics) -> bool {
         let endpoints = self.endpoints.borrow();
-        let since = |endpoint: &&Rc<Endpoint>| endpoint.idle.borrow().first().map(|kept| kept.since);
-        let oldest = endpoints.values().filter(|endpoint| since(endpoint).is_some()).min_by_key(since);
-        let closed = oldest.map(|endpoint| endpoint.idle.borrow_mut().remove(0));
+        let until = |endpoint: &&Rc<Endpoint>| endpoint.idle.borrow().first().map(|kept| kept.until);
+        let first = endpoints.values().filter(|endpoint| until(endpoint).is_some()).min_by_key(until);
+        let closed = first.map(|endpoint| endpoint.idle.borrow_mut().remove(0));
         closed.iter().for_each(|_| metrics.upstream_idle.dec());
         closed.is_some()
     }
@@ -87,7 +87,7 @@ impl Service {
     /// Keeps a connection for its next request, if there are fewer than `most` at its endpoint.
     pub(super) fn keep(&self, lease: &Lease, kept: Kept, most: usize, metrics: &CoreMetrics) {
         let mut idle = lease.endpoint().idle.borrow_mut();
-        if idle.len() < most && self.is_known && !kept.timeout.is_zero() {
+        if idle.len() < most && self.is_known && kept.until > kept.stream.core().now() {
             kept.stream.clear_timeout();
             metrics.upstream_idle.inc();
             idle.push(kept);

@@ -16,6 +16,7 @@ pub(crate) fn registry(cores: usize) -> Registry {
         log: Arc::new(LogStats::default()),
         readiness: Arc::new(Readiness::default()),
         config: Arc::default(),
+        names: Arc::default(),
         services: Arc::default(),
         slow: SlowNotes::default(),
         node: NodeLabels { id: "edge-1".into(), region: "local".into(), pop: "a\"b\\c\nd".into() },

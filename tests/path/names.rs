@@ -1,0 +1,99 @@
+//! Endpoints by name: their addresses come from DNS, follow it, and outlive it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::support::dns::{Dns, Mood};
+use crate::support::*;
+
+const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// An origin on another loopback address, with the same port as `like`.
+fn origin_at(address: &str, like: &Origin, body: &'static str) -> Origin {
+    Origin::at(SocketAddr::new(ip(address), like.address.port()), body)
+}
+
+fn setup(dns: &Dns, endpoint: String) -> Setup {
+    Setup::new()
+        .service_at("svc_a", &["a.test"], &[endpoint])
+        .set("resolver.servers", json!([dns.address.to_string()]))
+}
+
+fn ask(router: &Router) -> String {
+    let got = router.connect().ask(GET);
+    assert_eq!(got.status, 200, "{got:?}");
+    got.text().to_owned()
+}
+
+#[test]
+fn addresses_follow_their_name_and_outlive_it() {
+    let dns = Dns::start();
+    let one = Origin::saying("one");
+    let other = origin_at("127.0.0.2", &one, "other");
+    dns.set("app.test", &[ip("127.0.0.1")], 1);
+    let router = setup(&dns, format!("app.test:{}", one.address.port())).start();
+    // Known before the router is ready.
+    assert_eq!(ask(&router), "one");
+    // Its time is over within a second or two.
+    dns.set("app.test", &[ip("127.0.0.2")], 1);
+    wait_until("requests go to the new address", || ask(&router) == "other");
+    // Both.
+    dns.set("app.test", &[ip("127.0.0.1"), ip("127.0.0.2")], 1);
+    let before = one.requests().len();
+    wait_until("requests go to both", || !ask(&router).is_empty() && one.requests().len() > before + 5);
+    // DNS fails, is silent, knows the name no more: what was known stays.
+    for mood in [Mood::Fails, Mood::Silent] {
+        let failed = router.metric_with("ringway_name_lookups_total", "outcome=\"failed\"");
+        dns.mood(mood);
+        wait_until("a look-up has failed", || {
+            ask(&router);
+            router.metric_with("ringway_name_lookups_total", "outcome=\"failed\"") > failed
+        });
+        assert_eq!(router.metric("ringway_names_failing"), 1);
+        (0..50).for_each(|_| drop(ask(&router)));
+    }
+    assert!(router.part.said().contains("\"dns.question.name\":\"app.test\""), "{}", router.part.said());
+    // It comes back.
+    dns.set("app.test", &[ip("127.0.0.2")], 1);
+    dns.mood(Mood::Answers);
+    wait_until("DNS is heard again", || router.metric("ringway_names_failing") == 0);
+    wait_until("requests go to what it says", || (0..10).all(|_| ask(&router) == "other"));
+    drop(other);
+}
+
+#[test]
+fn an_answer_is_used_for_as_long_as_it_holds() {
+    let dns = Dns::start();
+    let origin = Origin::saying("fine");
+    dns.set("app.test", &[ip("127.0.0.1")], 3600);
+    let router = setup(&dns, format!("app.test:{}", origin.address.port())).start();
+    let asked = dns.queries();
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(2_500) {
+        assert_eq!(ask(&router), "fine");
+    }
+    assert_eq!(dns.queries(), asked, "requests must not cost look-ups");
+    assert_eq!((router.metric("ringway_names"), router.metric("ringway_names_failing")), (1, 0));
+}
+
+#[test]
+fn a_start_does_not_wait_for_ever_and_a_name_may_come_later() {
+    let dns = Dns::start();
+    let origin = Origin::saying("fine");
+    dns.mood(Mood::Silent);
+    let setup = setup(&dns, format!("app.test:{}", origin.address.port()));
+    let router = setup.service("svc_b", &["b.test"], &[origin.address]).start();
+    // Nobody else waits for it.
+    assert_eq!(router.connect().ask("GET / HTTP/1.1\r\nHost: b.test\r\n\r\n").status, 200);
+    let got = router.connect().ask(GET);
+    assert_eq!(got.problem()["type"], "urn:ringway:problem:no-healthy-endpoints");
+    dns.set("app.test", &[ip("127.0.0.1")], 60);
+    dns.mood(Mood::Answers);
+    wait_until("the name has an address", || router.connect().ask(GET).status == 200);
+}
