@@ -2,7 +2,6 @@
 //! may ask something of it.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -16,7 +15,7 @@ use serde_json::Value;
 use super::fronts;
 use super::reload::Running;
 use super::router::{First, News, Router, Shown};
-use crate::config::{Config, Cores, LogPath};
+use crate::config::{Config, Cores, ListenAddress, LogPath};
 use crate::feed::{self, InlineError};
 use crate::limits;
 use crate::observe::access::LogError;
@@ -32,7 +31,7 @@ pub enum RunError {
     #[error(transparent)]
     Feed(#[from] InlineError),
     #[error("cannot listen on {address}: {error}; {mend}")]
-    Listen { address: SocketAddr, error: io::Error, mend: String },
+    Listen { address: ListenAddress, error: io::Error, mend: String },
     #[error(transparent)]
     Admin(#[from] AdminError),
     #[error(transparent)]
@@ -73,7 +72,8 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let table = feed::table(&config, base.clone())?;
     shown.show(figures(&table));
     shown.stats.begin();
-    let first = First { view: table.publish(), open_max, fronts: fronts::open(&config, &[], cpus.len())? };
+    let opened = fronts::open(&config, &[], cpus.len())?;
+    let first = First { view: table.publish(), open_max, opened };
     let (news, heard) = mpsc::channel();
     let node = labels(&config);
     let mut router =
