@@ -41,7 +41,7 @@ fn explain(text: &str) -> String {
     }
     if text.starts_with("unix:") || text.starts_with('/') {
         let instead = "give an address and port, as in 127.0.0.1:8080";
-        return format!("is a Unix socket, which is not yet supported in this version; {instead}");
+        return format!("is a Unix socket, which cannot be had here; {instead}");
     }
     if text.parse::<Ipv6Addr>().is_ok() {
         let meant = text.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
@@ -100,13 +100,11 @@ mod tests {
             ("db.internal:80", "is a name; give an IP address, as in 127.0.0.1:8080"),
             (
                 "unix:/run/a",
-                "is a Unix socket, which is not yet supported in this version; give an address and port, as \
-                 in 127.0.0.1:8080",
+                "is a Unix socket, which cannot be had here; give an address and port, as in 127.0.0.1:8080",
             ),
             (
                 "/run/a",
-                "is a Unix socket, which is not yet supported in this version; give an address and port, as \
-                 in 127.0.0.1:8080",
+                "is a Unix socket, which cannot be had here; give an address and port, as in 127.0.0.1:8080",
             ),
             ("here", "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080"),
             ("300.0.0.1:80", "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080"),

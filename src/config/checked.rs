@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Cidr, Endpoint, HostName, Label, Region, ServiceId, Written};
+use super::{Endpoint, HostName, Label, ListenAddress, Peers, Region, ServiceId, Written};
 use crate::observe::access::Fields;
 use crate::observe::process_log::Level;
 use crate::policy::{Pace, RetryOn};
@@ -79,12 +79,14 @@ pub enum Idle {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    pub address: SocketAddr,
+    pub address: ListenAddress,
+    /// Of a Unix socket's file: who may connect.
+    pub mode: u32,
     pub protocol: Protocol,
     /// Peers whose `X-Forwarded-*` are believed and appended to; everybody else's are replaced.
-    pub trusted_proxies: Vec<Cidr>,
+    pub trusted_proxies: Peers,
     /// Peers that may ask `/.well-known/gateway-health`.
-    pub internal_from: Vec<Cidr>,
+    pub internal_from: Peers,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

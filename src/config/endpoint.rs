@@ -74,7 +74,8 @@ fn name(text: &str) -> Option<(HostName, u16)> {
     HostName::parse(host).ok().filter(|_| is_name).map(|host| (host, port))
 }
 
-fn socket(path: &str) -> Result<PathBuf, String> {
+/// A socket's path, absolute.
+pub(super) fn socket(path: &str) -> Result<PathBuf, String> {
     let told = |what: String| Err(format!("{} {what}", Shown(&format!("unix:{path}"))));
     if !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
         return told("is no socket's absolute path; write it as in unix:/run/app.sock".to_owned());

@@ -1,11 +1,11 @@
 //! The sockets that the router opens: data listeners and the admin listener.
 use std::collections::HashMap;
-use std::net::SocketAddr;
 
 use super::check::word;
 use super::checked::{Admin, Listener, Protocol};
 use super::reader::{Field, Section};
-use super::{Cidr, address, setting};
+use super::report::Shown;
+use super::{Cidr, Endpoint, ListenAddress, Peers, address, listen, setting};
 use crate::limits::LISTENERS_MAX;
 
 /// At least one listener, each with an address of its own.
@@ -23,23 +23,25 @@ pub(super) fn listeners(top: &mut Section<'_>) -> Vec<Listener> {
         ));
         return Vec::new();
     }
-    let mut lines: HashMap<SocketAddr, usize> = HashMap::new();
+    let mut lines: HashMap<ListenAddress, usize> = HashMap::new();
     let mut listeners = Vec::new();
     for item in &items {
         let Some(mut section) = item.section() else { continue };
         let address_field = section.required("address", "\"127.0.0.1:8080\"");
-        let address = address_field.as_ref().and_then(|f| f.parse(address::parse));
+        let address = address_field.as_ref().and_then(|f| f.parse(ListenAddress::parse));
+        let mode = section.field("mode");
         let protocol = section.required("protocol", "http").and_then(|f| f.parse(protocol));
-        let trusted_proxies = blocks(section.field("trusted_proxies").as_ref());
-        let internal_from = blocks(section.field("internal_from").as_ref());
+        let (trusted, internal) = (section.field("trusted_proxies"), section.field("internal_from"));
         section.end();
         let (Some(field), Some(address)) = (address_field, address) else { continue };
-        if let Some(first) = lines.insert(address, field.line) {
+        let mode = mode.and_then(|mode| socket_mode(&mode, &address)).unwrap_or(setting::SOCKET_MODE);
+        let (trusted_proxies, internal_from) = (peers(trusted, &address), peers(internal, &address));
+        if let Some(first) = lines.insert(address.clone(), field.line) {
             field.mistake(&format!("{address} is listened on already (line {first}); remove one"));
         }
         // An unknown protocol was reported; the address still counts for the checks of other sections.
         let protocol = protocol.unwrap_or(Protocol::Http);
-        listeners.push(Listener { address, protocol, trusted_proxies, internal_from });
+        listeners.push(Listener { address, mode, protocol, trusted_proxies, internal_from });
     }
     listeners
 }
@@ -51,13 +53,29 @@ fn protocol(text: &str) -> Result<Protocol, String> {
     }
 }
 
-fn blocks(field: Option<&Field<'_>>) -> Vec<Cidr> {
-    let Some(field) = field else { return Vec::new() };
-    let blocks = field.parse_items(Cidr::parse);
-    for everything in blocks.iter().filter(|b| b.is_everything()) {
+fn socket_mode(field: &Field<'_>, address: &ListenAddress) -> Option<u32> {
+    let mode = field.parse(listen::mode);
+    if !address.is_unix() {
+        field.mistake("is for Unix sockets alone; remove it");
+    }
+    mode
+}
+
+/// Address blocks, or `unix` for all peers of a Unix socket: who they are, its mode decides.
+fn peers(field: Option<Field<'_>>, address: &ListenAddress) -> Peers {
+    let Some(field) = field else { return Peers::default() };
+    let one = |text: &str| match (text, address.is_unix()) {
+        ("unix", true) => Ok(None),
+        ("unix", false) => Err("unix is for peers of Unix sockets; name address blocks here".to_owned()),
+        (_, true) => Err(format!("peers of a Unix socket have no address as {}; write unix", Shown(text))),
+        (_, false) => Cidr::parse(text).map(Some),
+    };
+    let found = field.parse_items(one);
+    let peers = Peers { unix: found.contains(&None), blocks: found.into_iter().flatten().collect() };
+    for everything in peers.blocks.iter().filter(|b| b.is_everything()) {
         field.warning(&format!("{everything} trusts every peer; name the blocks that you mean"));
     }
-    blocks
+    peers
 }
 
 /// Plain HTTP, hence on loopback alone, and on no data listener's address.
@@ -73,16 +91,9 @@ pub(super) fn admin(top: &mut Section<'_>, listeners: &[Listener]) -> Option<Adm
         field.mistake(&format!(
             "{address} is not on loopback, where alone plain HTTP may administer; {loopback}"
         ));
-    } else if listeners.iter().any(|l| receives(l.address, address)) {
+    } else if listeners.iter().any(|l| l.address.receives(&Endpoint::Address(address))) {
         field
             .mistake(&format!("{address} is taken by a listener; give the admin listener a port of its own"));
     }
     Some(Admin { address })
-}
-
-/// Whether a connection to `target` would reach a listener bound to `bound` on this machine.
-pub(super) fn receives(bound: SocketAddr, target: SocketAddr) -> bool {
-    let (bound_ip, target_ip) = (bound.ip().to_canonical(), target.ip().to_canonical());
-    let every_address = bound_ip.is_unspecified() && target_ip.is_loopback();
-    bound.port() == target.port() && (bound_ip == target_ip || every_address)
 }

@@ -13,6 +13,7 @@ pub use checked::{
 };
 pub use cidr::Cidr;
 pub use endpoint::{Endpoint, is_stand_in};
+pub use listen::{ListenAddress, Peers};
 pub use name::{HostName, Label, Region, ServiceId};
 pub use report::{Mistake, Mistakes};
 pub use written::Written;
@@ -24,6 +25,7 @@ mod check;
 mod checked;
 mod cidr;
 mod endpoint;
+mod listen;
 mod listeners;
 mod name;
 mod reader;

@@ -70,10 +70,20 @@ fn places() -> Vec<Row> {
 }
 
 fn sockets() -> Vec<Row> {
-    let address = "`IP:PORT`, IPv6 as `[IP]:PORT`";
-    let blocks = "address blocks as in `[10.0.0.0/8]`";
+    let blocks = "address blocks as in `[10.0.0.0/8]`, or `[unix]` on a Unix socket";
     vec![
-        row("listeners[].address", "(required)", address, "where clients come in; `[::]` takes IPv4 too"),
+        row(
+            "listeners[].address",
+            "(required)",
+            "`IP:PORT`, IPv6 as `[IP]:PORT`, or `unix:/PATH`",
+            "where clients come in; `[::]` takes IPv4 too",
+        ),
+        row(
+            "listeners[].mode",
+            "(660)",
+            "three octal digits",
+            "of a Unix socket's file: who may connect, as `chmod` has it",
+        ),
         row("listeners[].protocol", "(required)", "`http`", "HTTP/1.1 without TLS"),
         row(
             "listeners[].trusted_proxies",

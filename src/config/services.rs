@@ -5,7 +5,6 @@ use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
 use super::check::{origin_timeouts, paths, upstream_limits};
 use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSettings, UpstreamLimits};
-use super::listeners::receives;
 use super::reader::{Field, Section};
 use super::setting::Setting;
 use super::{HostName, ServiceId, endpoint::Endpoint, name, retry, setting};
@@ -121,8 +120,7 @@ fn endpoints(field: &Field<'_>, listeners: &[Listener]) -> Vec<Endpoint> {
     let mut seen = HashSet::new();
     for item in list(field, "list at least one address:port") {
         let Some(endpoint) = item.parse(Endpoint::parse) else { continue };
-        let is_own =
-            |l: &Listener| matches!(endpoint, Endpoint::Address(target) if receives(l.address, target));
+        let is_own = |l: &Listener| l.address.receives(&endpoint);
         if !seen.insert(endpoint.clone()) {
             item.mistake(&format!("{endpoint} is in this list already; remove one"));
         } else if listeners.iter().any(is_own) {

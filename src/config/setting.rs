@@ -75,6 +75,8 @@ pub(super) const SUCCESS_SAMPLE: Setting<f64> = setting("success_sample", 0.05, 
 pub(super) const SLOW: Setting<Duration> = setting("slow", s(1), (ms(1), hours(1)));
 
 // Words.
+/// Of listening Unix sockets: the user and its group.
+pub(super) const SOCKET_MODE: u32 = 0o660;
 pub(super) const REGION: &str = "local";
 pub(super) const POP: &str = "local";
 pub(super) const ADMIN_ADDRESS: &str = "127.0.0.1:9180";

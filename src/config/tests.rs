@@ -36,10 +36,11 @@ fn the_quickstart_is_right() {
     assert_eq!(
         config.listeners,
         [Listener {
-            address: "127.0.0.1:8080".parse().unwrap(),
+            address: ListenAddress::parse("127.0.0.1:8080").unwrap(),
+            mode: 0o660,
             protocol: Protocol::Http,
-            trusted_proxies: vec![],
-            internal_from: vec![],
+            trusted_proxies: Peers::default(),
+            internal_from: Peers::default(),
         }]
     );
     assert_eq!(config.admin, Admin { address: "127.0.0.1:9180".parse().unwrap() });
@@ -68,6 +69,7 @@ listeners:
     protocol: http
     trusted_proxies: [10.0.0.0/8, "2001:db8::1"]
     internal_from: [127.0.0.0/8]
+  - { address: "unix:/run/edge.sock", protocol: http, mode: 666, internal_from: [unix] }
 admin: { address: "[::1]:9180" }
 resolver: { servers: ["10.0.0.53:53"] }
 state: { dir: /var/lib/ringway, snapshot: /srv/base.snap, feed: { kind: inline } }
@@ -107,9 +109,12 @@ fn everything_may_be_set() {
     let s = Duration::from_secs;
     assert_eq!(config.cores, Cores::Pinned(vec![3, 1]));
     assert_eq!(config.idle, Idle::Park);
-    let blocks: Vec<String> = config.listeners[0].trusted_proxies.iter().map(Cidr::to_string).collect();
+    let blocks: Vec<String> =
+        config.listeners[0].trusted_proxies.blocks.iter().map(Cidr::to_string).collect();
     assert_eq!(blocks, ["10.0.0.0/8", "2001:db8::1/128"]);
-    assert_eq!(config.listeners[0].internal_from, [Cidr::parse("127.0.0.0/8").unwrap()]);
+    assert_eq!(config.listeners[0].internal_from.blocks, [Cidr::parse("127.0.0.0/8").unwrap()]);
+    let unix = &config.listeners[1];
+    assert_eq!((unix.mode, unix.internal_from.unix, unix.trusted_proxies.unix), (0o666, true, false));
     assert_eq!(config.state.snapshot, Some(PathBuf::from("/srv/base.snap")));
     let origin = OriginTimeouts {
         connect: s(1),
@@ -180,6 +185,33 @@ fn one_mistake_one_line() {
     let told = |rest: &str| lines([LEAST, rest].concat());
     for (rest, expected) in super::wrong_files::WRONG {
         assert_eq!(told(rest), [*expected], "{rest}");
+    }
+}
+
+#[test]
+fn mistakes_of_listeners() {
+    let told = |listener: &str| lines(format!("listeners: [{{ {listener}, protocol: http }}]\n"));
+    for (listener, mistake) in [
+        ("address: /run/a", "address: \"/run/a\" is a path; write it as unix:/run/a"),
+        (
+            "address: \"unix:a\"",
+            "address: \"unix:a\" is no socket's absolute path; write it as in unix:/run/app.sock",
+        ),
+        (
+            "address: \"unix:/a\", mode: 777",
+            "mode: \"777\" is no mode of a socket; write three of 0, 2, 4 and 6, as in 660",
+        ),
+        ("address: \"127.0.0.1:1\", mode: 660", "mode: is for Unix sockets alone; remove it"),
+        (
+            "address: \"127.0.0.1:1\", internal_from: [unix]",
+            "internal_from[0]: unix is for peers of Unix sockets; name address blocks here",
+        ),
+        (
+            "address: \"unix:/a\", trusted_proxies: [10.0.0.0/8]",
+            "trusted_proxies[0]: peers of a Unix socket have no address as \"10.0.0.0/8\"; write unix",
+        ),
+    ] {
+        assert_eq!(told(listener), [format!("1: listeners[0].{mistake}")], "{listener}");
     }
 }
 

@@ -26,7 +26,8 @@ pub(super) struct Client {
 
 /// Who is at the other end.
 struct Peer {
-    address: IpAddr,
+    /// None on a Unix socket.
+    address: Option<IpAddr>,
     text: [u8; ADDRESS_OCTETS],
     length: usize,
 }
@@ -42,7 +43,15 @@ impl Peer {
         let _ = write!(rest, "{address}");
         let left = rest.len();
         let length = ADDRESS_OCTETS - left;
-        Peer { address, text, length }
+        Peer { address: Some(address), text, length }
+    }
+
+    /// On a Unix socket.
+    fn unix() -> Peer {
+        let name = b"unix";
+        let mut text = [0; ADDRESS_OCTETS];
+        text[..name.len()].copy_from_slice(name);
+        Peer { address: None, text, length: name.len() }
     }
 }
 
@@ -101,12 +110,12 @@ impl Client {
         relay::taken(&self.stream, left, &mut pace).await.is_ok()
     }
 
-    /// The peer's address, asked once. A peer that is gone has none, and will not read an answer either.
-    pub(super) fn address(&self) -> IpAddr {
+    /// The peer's address, asked once; none on a Unix socket. A peer that is gone has 0.0.0.0, and will not read an answer.
+    pub(super) fn address(&self) -> Option<IpAddr> {
         self.peer().address
     }
 
-    /// [`address`](Self::address) as text.
+    /// [`address`](Self::address) as text, or `unix`.
     pub(super) fn address_text(&self) -> &[u8] {
         let peer = self.peer();
         &peer.text[..peer.length]
@@ -114,6 +123,9 @@ impl Client {
 
     fn peer(&self) -> &Peer {
         self.peer.get_or_init(|| {
+            if self.door.is_unix {
+                return Peer::unix();
+            }
             let peer = self.stream.peer();
             Peer::new(peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical()))
         })

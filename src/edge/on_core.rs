@@ -1,6 +1,5 @@
 //! What runs on one core of the router: its listeners, and the orders that it gets from the main thread.
 
-use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use super::accept;
 use super::core::{Edge, EdgeParts};
 use super::door::{Door, Trust};
 use super::settings::Settings;
+use crate::config::ListenAddress;
 use crate::limits;
 use crate::observe::access::LogSink;
 use crate::observe::{CoreMetrics, ServiceErrors};
@@ -37,7 +37,7 @@ pub(super) struct Configuration {
     /// Descriptors that the core may hold.
     pub(super) open_max: usize,
     /// Every listener that is to be. One that accepts already is known by its address, a new one brings its socket.
-    pub(super) fronts: Vec<(SocketAddr, Trust, Option<OwnedFd>)>,
+    pub(super) fronts: Vec<(ListenAddress, Trust, Option<OwnedFd>)>,
 }
 
 /// What a core is started with.
@@ -51,7 +51,7 @@ pub(super) struct CoreParts {
 
 /// A listener that accepts.
 struct Front {
-    address: SocketAddr,
+    address: ListenAddress,
     listener: Rc<Listener>,
     door: Rc<Door>,
 }
@@ -104,12 +104,13 @@ fn configure(edge: &Rc<Edge>, fronts: &mut Vec<Front>, configuration: Configurat
     closed
 }
 
-fn open(edge: &Rc<Edge>, fronts: &mut Vec<Front>, wanted: Vec<(SocketAddr, Trust, Option<OwnedFd>)>) {
+fn open(edge: &Rc<Edge>, fronts: &mut Vec<Front>, wanted: Vec<(ListenAddress, Trust, Option<OwnedFd>)>) {
     for (address, trust, socket) in wanted {
         if let Some(front) = fronts.iter().find(|front| front.address == address) {
             front.door.set(trust);
         } else if let Some(socket) = socket {
-            let (listener, door) = (Rc::new(edge.core.listen(socket)), Rc::new(Door::new(trust)));
+            let (listener, door) =
+                (Rc::new(edge.core.listen(socket)), Rc::new(Door::new(trust, address.is_unix())));
             edge.core.spawn(accept::run(Rc::clone(edge), Rc::clone(&listener), Rc::clone(&door)));
             fronts.push(Front { address, listener, door });
         }

@@ -13,7 +13,7 @@ use crate::limits;
 /// How long a start waits for the sockets of a process that is ending.
 pub const PREDECESSOR: Duration = Duration::from_millis(limits::PREDECESSOR_MS);
 /// How often a start looks whether its predecessor's sockets have gone.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A listening socket of one core. The kernel spreads connections over all sockets of the address.
 ///

@@ -17,6 +17,7 @@ mod signals;
 mod stream;
 #[cfg(test)]
 mod tests;
+pub mod unix_listener;
 
 pub use core::Core;
 pub use executor::{CoreOptions, CoreThread, start};
@@ -27,6 +28,7 @@ pub use resident::keep_code;
 pub use ring::{Fault, RingStats};
 pub use signals::{Signal, on_signal};
 pub use stream::{Chunk, Listener, Stream};
+pub use unix_listener::UnixListener;
 
 use std::time::Duration;
 

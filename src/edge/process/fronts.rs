@@ -1,27 +1,45 @@
 //! The router's listening sockets: found to be free, then opened once for each core.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::time::Duration;
 
 use super::role::RunError;
-use crate::config::Config;
+use crate::config::{Config, ListenAddress, Listener};
 use crate::edge::door::Trust;
-use crate::runtime::listener;
+use crate::runtime::{UnixListener, listener, unix_listener};
 
 /// What one core listens on, as in [`crate::edge::on_core::Configuration::fronts`].
-pub(super) type Fronts = Vec<(SocketAddr, Trust, Option<OwnedFd>)>;
+pub(super) type Fronts = Vec<(ListenAddress, Trust, Option<OwnedFd>)>;
+
+/// What has been opened.
+#[derive(Default)]
+pub(super) struct Opened {
+    /// For each core.
+    pub(super) cores: Vec<Fronts>,
+    /// Whose files are there for as long as these are.
+    pub(super) unix: Vec<UnixListener>,
+}
 
 /// Finds the addresses free that are not `open` already. One that another process is about to leave has `patience` for it.
 ///
 /// # Errors
 /// An address that cannot be listened on.
-pub(super) fn ensure_free(config: &Config, open: &[SocketAddr], patience: Duration) -> Result<(), RunError> {
+pub(super) fn ensure_free(
+    config: &Config,
+    open: &[ListenAddress],
+    patience: Duration,
+) -> Result<(), RunError> {
     let new =
-        config.listeners.iter().map(|listener| listener.address).filter(|address| !open.contains(address));
+        config.listeners.iter().map(|listener| &listener.address).filter(|address| !open.contains(address));
     for address in new {
-        listener::ensure_free(address, patience).map_err(|error| refused(address, error))?;
+        let free = match address {
+            ListenAddress::Ip(ip) => listener::ensure_free(*ip, patience),
+            ListenAddress::Unix(path) => unix_listener::ensure_free(path, patience),
+        };
+        free.map_err(|error| refused(address, error))?;
     }
     Ok(())
 }
@@ -30,29 +48,69 @@ pub(super) fn ensure_free(config: &Config, open: &[SocketAddr], patience: Durati
 ///
 /// # Errors
 /// An address that cannot be listened on.
-pub(super) fn open(config: &Config, open: &[SocketAddr], cores: usize) -> Result<Vec<Fronts>, RunError> {
-    let front = |listener: &crate::config::Listener| {
-        let address = listener.address;
-        let socket = match open.contains(&address) {
-            true => None,
-            false => Some(listener::bind(address).map_err(|error| refused(address, error))?),
+pub(super) fn open(config: &Config, open: &[ListenAddress], cores: usize) -> Result<Opened, RunError> {
+    let mut opened = Opened { cores: (0..cores).map(|_| Vec::new()).collect(), unix: Vec::new() };
+    for listener in &config.listeners {
+        let address = &listener.address;
+        let sockets = match open.contains(address) {
+            true => (0..cores).map(|_| None).collect(),
+            false => sockets(listener, cores, &mut opened.unix).map_err(|error| refused(address, error))?,
         };
-        Ok((address, Trust::from(listener), socket))
-    };
-    (0..cores).map(|_| config.listeners.iter().map(front).collect()).collect()
+        for (core, socket) in opened.cores.iter_mut().zip(sockets) {
+            core.push((address.clone(), Trust::from(listener), socket));
+        }
+    }
+    Ok(opened)
 }
 
-fn refused(address: SocketAddr, error: io::Error) -> RunError {
+fn sockets(front: &Listener, cores: usize, unix: &mut Vec<UnixListener>) -> io::Result<Vec<Option<OwnedFd>>> {
+    match &front.address {
+        ListenAddress::Ip(address) => (0..cores).map(|_| listener::bind(*address).map(Some)).collect(),
+        ListenAddress::Unix(path) => {
+            let listener = unix_listener::bind(path, front.mode)?;
+            let sockets = (0..cores).map(|_| listener.socket().map(Some)).collect();
+            unix.push(listener);
+            sockets
+        }
+    }
+}
+
+fn refused(address: &ListenAddress, error: io::Error) -> RunError {
+    let mend = match address {
+        ListenAddress::Ip(address) => mend(*address, error.kind()),
+        ListenAddress::Unix(path) => mend_unix(path, error.kind()),
+    };
+    RunError::Listen { address: address.clone(), error, mend }
+}
+
+fn mend(address: SocketAddr, kind: ErrorKind) -> String {
     let port = address.port();
-    let mend = match error.kind() {
-        io::ErrorKind::AddrInUse => {
+    match kind {
+        ErrorKind::AddrInUse => {
             format!("stop what uses it (ss -ltnp 'sport = :{port}') or give listeners.address another port")
         }
-        io::ErrorKind::AddrNotAvailable => "give listeners.address an address of this host".to_owned(),
-        io::ErrorKind::PermissionDenied => format!(
+        ErrorKind::AddrNotAvailable => "give listeners.address an address of this host".to_owned(),
+        ErrorKind::PermissionDenied => format!(
             "allow it with: sysctl -w net.ipv4.ip_unprivileged_port_start={port} (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE)"
         ),
         _ => "check listeners.address".to_owned(),
-    };
-    RunError::Listen { address, error, mend }
+    }
+}
+
+fn mend_unix(path: &Path, kind: ErrorKind) -> String {
+    let folder = path.parent().unwrap_or(path).display();
+    match kind {
+        ErrorKind::AddrInUse => {
+            format!(
+                "stop what serves it (ss -lxp src {}) or give listeners.address another path",
+                path.display()
+            )
+        }
+        ErrorKind::AlreadyExists => {
+            "it is no socket; move it away or give listeners.address another path".to_owned()
+        }
+        ErrorKind::NotFound => format!("make its folder with: mkdir -p {folder}"),
+        ErrorKind::PermissionDenied => format!("let this user write to {folder}"),
+        _ => "check listeners.address".to_owned(),
+    }
 }

@@ -1,7 +1,6 @@
 //! The configuration read again: what of it can take effect, what needs a restart, and what it is to the cores. A file that
 //! is wrong anywhere changes nothing.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +8,9 @@ use std::time::Duration;
 use ringway_state::snapshot::Snapshot;
 use ringway_state::{Table, View};
 
-use super::fronts::{self, Fronts};
+use super::fronts::{self, Opened};
 use super::role::{RunError, descriptors_per_core, figures, log_path};
-use crate::config::{self, Config, Mistakes};
+use crate::config::{self, Config, ListenAddress, Mistakes};
 use crate::edge::settings::Settings;
 use crate::feed::{self, InlineError, Known, Names};
 use crate::limits;
@@ -48,8 +47,7 @@ pub(super) struct Prepared {
     pub(super) view: View,
     pub(super) figures: TableFigures,
     pub(super) open_max: usize,
-    /// For each core.
-    pub(super) fronts: Vec<Fronts>,
+    pub(super) opened: Opened,
     /// Where the access log goes, if that changes.
     pub(super) log: Option<LogTarget>,
     pub(super) differences: Differences,
@@ -69,7 +67,8 @@ impl Running {
     /// As [`Refused`]; nothing has changed.
     pub(super) fn prepare(&mut self, cores: usize) -> Result<Prepared, Refused> {
         let (config, differences) = merge(&self.config, config::load(&self.path)?);
-        let open: Vec<SocketAddr> = self.config.listeners.iter().map(|listener| listener.address).collect();
+        let listeners = &self.config.listeners;
+        let open: Vec<ListenAddress> = listeners.iter().map(|listener| listener.address.clone()).collect();
         let known = want(&mut self.names, &config)?;
         let table = feed::table(&config, self.base.clone(), &known).map_err(RunError::from)?;
         let log = (config.access_log.path != self.config.access_log.path)
@@ -81,7 +80,7 @@ impl Running {
             view: table.publish(),
             figures: figures(&table),
             open_max: descriptors_per_core(&config, cores)?,
-            fronts: fronts::open(&config, &open, cores)?,
+            opened: fronts::open(&config, &open, cores)?,
             log,
             differences,
             config,

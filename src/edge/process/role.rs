@@ -2,7 +2,6 @@
 //! may ask something of it.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -16,7 +15,7 @@ use serde_json::Value;
 use super::fronts;
 use super::reload::{self, Running};
 use super::router::{First, News, Router, Shown};
-use crate::config::{Config, Cores, LogPath};
+use crate::config::{Config, Cores, ListenAddress, LogPath};
 use crate::feed::{self, InlineError, Names};
 use crate::limits;
 use crate::observe::access::LogError;
@@ -32,7 +31,7 @@ pub enum RunError {
     #[error(transparent)]
     Feed(#[from] InlineError),
     #[error("cannot listen on {address}: {error}; {mend}")]
-    Listen { address: SocketAddr, error: io::Error, mend: String },
+    Listen { address: ListenAddress, error: io::Error, mend: String },
     #[error(transparent)]
     Admin(#[from] AdminError),
     #[error(transparent)]
@@ -77,8 +76,8 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let table = running.table()?;
     shown.show(figures(&table));
     shown.stats.begin();
-    let first =
-        First { view: table.publish(), open_max, fronts: fronts::open(&running.config, &[], cpus.len())? };
+    let opened = fronts::open(&running.config, &[], cpus.len())?;
+    let first = First { view: table.publish(), open_max, opened };
     let node = labels(&running.config);
     let mut router = Router::start(running, &cpus, first, shown.clone(), &news)?;
     let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), &news))?;

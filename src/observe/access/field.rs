@@ -53,7 +53,7 @@ fields! {
     TraceId = "trace.id";
     /// this router's part of the trace, as in the `traceparent` that the origin got
     SpanId = "span.id";
-    /// the client's address
+    /// the client's address, or `unix`
     Client = "client.ip";
     /// the method that the client sent
     Method = "http.request.method";

@@ -27,7 +27,8 @@ pub struct AccessRecord<'a> {
     pub request_id: &'a RequestId,
     pub trace_id: &'a str,
     pub span_id: &'a str,
-    pub client: IpAddr,
+    /// None if it came in over a Unix socket.
+    pub client: Option<IpAddr>,
     pub method: &'a [u8],
     pub host: &'a [u8],
     /// Without the query, which may hold secrets.

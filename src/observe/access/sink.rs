@@ -132,7 +132,10 @@ fn value(line: &mut Line, clock: &mut Clock, record: &AccessRecord<'_>, field: F
         Field::SpanId => text(line, record.span_id.as_bytes(), LOG_ID_OCTETS_MAX),
         Field::Client => {
             line.raw(b"\"");
-            address(line, record.client);
+            match record.client {
+                Some(client) => address(line, client),
+                None => line.raw(b"unix"),
+            }
             line.raw(b"\"");
         }
         Field::Method => text(line, record.method, LOG_METHOD_OCTETS_MAX),

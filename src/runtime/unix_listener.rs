@@ -1,0 +1,149 @@
+//! Listening Unix sockets: one per path, whose queue all cores accept from.
+
+use std::fs::{self, Metadata, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use super::listener::LOOK_EVERY;
+use crate::limits;
+
+/// A listening socket and its file, which goes when this is dropped, unless another has taken its place.
+#[derive(Debug)]
+pub struct UnixListener {
+    socket: OwnedFd,
+    path: PathBuf,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+/// Listens at `path`, with permissions `mode`. A socket's file that nobody serves any more is replaced; see
+/// [`ensure_free`].
+///
+/// # Errors
+/// As [`ensure_free`], or the file cannot be made.
+pub fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    ensure_free(path, Duration::ZERO)?;
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    // The file is made with what the socket has, less the umask: nobody can connect in between who may not later.
+    set_mode(&socket, mode)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    socket.listen(limits::LISTEN_BACKLOG)?;
+    let identity = identity(&fs::symlink_metadata(path)?);
+    Ok(UnixListener { socket: socket.into(), path: path.to_owned(), identity })
+}
+
+/// Fails if something else is at `path`, or a socket that a process serves. One that is ending has `patience` for it.
+///
+/// # Errors
+/// [`ErrorKind::AddrInUse`] if it is served, [`ErrorKind::AlreadyExists`] if it is no socket; or it cannot be looked at.
+pub fn ensure_free(path: &Path, patience: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match fs::symlink_metadata(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+            Ok(there) if !there.file_type().is_socket() => return Err(ErrorKind::AlreadyExists.into()),
+            Ok(_) => {}
+        }
+        match UnixStream::connect(path) {
+            Ok(_) if Instant::now() < deadline => thread::sleep(LOOK_EVERY),
+            Ok(_) => return Err(ErrorKind::AddrInUse.into()),
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn set_mode(socket: &Socket, mode: u32) -> io::Result<()> {
+    fs::File::from(socket.as_fd().try_clone_to_owned()?).set_permissions(Permissions::from_mode(mode))
+}
+
+fn identity(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
+}
+
+impl UnixListener {
+    /// The socket for one more core.
+    ///
+    /// # Errors
+    /// No descriptor left.
+    pub fn socket(&self) -> io::Result<OwnedFd> {
+        self.socket.try_clone()
+    }
+
+    /// Changes who may connect.
+    ///
+    /// # Errors
+    /// The file is gone, or not ours.
+    pub fn set_mode(&self, mode: u32) -> io::Result<()> {
+        fs::set_permissions(&self.path, Permissions::from_mode(mode))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for UnixListener {
+    fn drop(&mut self) {
+        let there = fs::symlink_metadata(&self.path).ok();
+        if there.is_some_and(|there| identity(&there) == self.identity) {
+            // Whoever comes next replaces what cannot be removed.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
+    use super::*;
+
+    #[test]
+    fn stale_files_are_replaced_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("edge.sock");
+        // Left by a process that was killed.
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let mine = bind(&path, 0o600).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        UnixStream::connect(&path).unwrap();
+        assert_eq!(bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AddrInUse);
+        drop(mine);
+        assert!(!path.exists());
+        fs::write(&path, "precious").unwrap();
+        assert_eq!(bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/nowhere", &path).unwrap();
+        assert_eq!(bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn another_s_file_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("edge.sock");
+        let mine = bind(&path, 0o666).unwrap();
+        fs::remove_file(&path).unwrap();
+        let other = bind(&path, 0o666).unwrap();
+        drop(mine);
+        assert!(path.exists());
+        drop(other);
+        assert!(!path.exists());
+    }
+}
