@@ -148,6 +148,11 @@ pub const POOLED_SERVICES: usize = 65_536;
 /// A service has at most this part of a core's descriptors for its origins, for its clients with requests in flight, and
 /// for those whose requests wait: a quarter each, so that one tenant leaves a quarter.
 pub const SERVICE_SHARE: usize = 4;
+/// Connections kept for their next request, of all services, are at most this part of a core's descriptors: clients need
+/// the rest.
+pub const KEPT_SHARE: usize = 4;
+/// With more, so many of them are closed at a time.
+pub const KEPT_THINNED: usize = 64;
 /// Parsed heads kept for the next request.
 pub const SCRATCH_POOL: usize = 256;
 /// How long a connection without a request keeps its request's future, in milliseconds.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::checked::{
     AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, Paths, RequestLimits,
-    Resolver, ServiceSettings, State, Timeouts, UpstreamLimits,
+    Resolver, Reuse, ServiceSettings, State, Timeouts, UpstreamLimits,
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
@@ -29,12 +29,14 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     let retry = retry::retry(&mut top, RetryOn::default());
     let limits = limits(&mut top);
     let paths = top.parse_or("paths", paths, Paths::Normalize);
+    let reuse = top.parse_or("reuse", reuse, Reuse::Service);
     let inherited = ServiceSettings {
         timeouts: timeouts.origin,
         limits: limits.request,
         upstream: limits.upstream,
         retry,
         paths,
+        reuse,
     };
     let services = services::services(&mut top, &inherited, &listeners, state.snapshot.is_some());
     let access_log = access_log(&mut top);
@@ -54,6 +56,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
         retry,
         limits,
         paths,
+        reuse,
         access_log,
         process_log,
         written: Written::of(root),
@@ -190,6 +193,10 @@ fn limits(top: &mut Section<'_>) -> Limits {
     };
     section.end();
     limits
+}
+
+pub(super) fn reuse(text: &str) -> Result<Reuse, String> {
+    word(text, &[("service", Reuse::Service), ("endpoint", Reuse::Endpoint)], "service or endpoint")
 }
 
 pub(super) fn paths(text: &str) -> Result<Paths, String> {

@@ -27,6 +27,8 @@ pub struct Config {
     pub limits: Limits,
     /// What a service may override.
     pub paths: Paths,
+    /// What a service may override.
+    pub reuse: Reuse,
     pub access_log: AccessLog,
     /// What the process log has: this and above.
     pub process_log: Level,
@@ -45,6 +47,7 @@ impl Config {
             upstream: self.limits.upstream,
             retry: self.retry,
             paths: self.paths,
+            reuse: self.reuse,
         }
     }
 }
@@ -144,6 +147,7 @@ pub struct ServiceSettings {
     /// What is tried a second time.
     pub retry: RetryOn,
     pub paths: Paths,
+    pub reuse: Reuse,
 }
 
 impl ServiceSettings {
@@ -152,6 +156,16 @@ impl ServiceSettings {
         let of = |least| Pace::new(least, self.timeouts.body_progress);
         (of(self.limits.client_bytes_per_second), of(self.limits.origin_bytes_per_second))
     }
+}
+
+/// Whose requests a kept connection to an endpoint may carry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reuse {
+    /// Those of the service that it was made for. Whatever an origin makes of one tenant's request, no other tenant meets.
+    #[default]
+    Service,
+    /// Those of all services that say so and have this endpoint: it stands before many, and can tell them apart.
+    Endpoint,
 }
 
 /// What becomes of paths that can be read in more than one way.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub use checked::{
     AccessLog, Admin, Config, Cores, Feed, Idle, Limits, Listener, LogPath, Node, OriginTimeouts, Paths,
-    Protocol, RequestLimits, Resolver, Service, ServiceSettings, State, Timeouts, UpstreamLimits,
+    Protocol, RequestLimits, Resolver, Reuse, Service, ServiceSettings, State, Timeouts, UpstreamLimits,
 };
 pub use cidr::Cidr;
 pub use endpoint::{Endpoint, is_stand_in};

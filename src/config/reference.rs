@@ -144,6 +144,7 @@ fn services() -> Vec<Row> {
         ),
         row("services[].limits", "(the router's)", "fields", "overrides of the limits marked *per service*"),
         row("services[].paths", "(the router's)", "as above", "an override of `paths`"),
+        row("services[].reuse", "(the router's)", "as above", "an override of `reuse`"),
     ]
 }
 
@@ -258,6 +259,13 @@ fn limits() -> Vec<Row> {
             "normalize",
             "`normalize`, `strict`, `raw`",
             "what becomes of [ambiguous paths](#paths)",
+        ),
+        row(
+            "reuse",
+            "service",
+            "`service`, `endpoint`",
+            "whose requests a kept connection to an origin may carry: of the service that it was made for, or of \
+             all services that say `endpoint` and have the same one, such as an ingress that many stand behind",
         ),
     ]
 }

@@ -3,7 +3,7 @@ use std::collections::{HashMap, HashSet};
 
 use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
-use super::check::{origin_timeouts, paths, upstream_limits};
+use super::check::{origin_timeouts, paths, reuse, upstream_limits};
 use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSettings, UpstreamLimits};
 use super::reader::{Field, Section};
 use super::setting::Setting;
@@ -54,6 +54,7 @@ fn service(
         upstream,
         retry: retry::retry(&mut section, inherited.retry),
         paths: section.parse_or("paths", paths, inherited.paths),
+        reuse: section.parse_or("reuse", reuse, inherited.reuse),
     };
     section.end();
     Some(Service { id: id?, hostnames: hostnames?, endpoints: endpoints?, settings })

@@ -81,10 +81,12 @@ services:
     retry: { on: [] }
     limits: { request_body_bytes: 2000000, target_bytes: 500, client_min_bytes_per_second: 7, upstream_waiting: 0 }
     paths: raw
+    reuse: service
 timeouts: { request_head: 5s, idle: 1m, drain: 0s,
   connect: 1s, response_head: 10s, body_progress: 20s, upstream_idle: 5s, upstream_wait: 2s }
 retry: { on: [timeout, http_502] }
 paths: strict
+reuse: endpoint
 limits:
   request_head_bytes: 8192
   response_head_bytes: 4096
@@ -148,6 +150,7 @@ fn everything_may_be_set() {
     let limits = Limits { request, response_head_bytes: 4096, connections_per_core: 20_000, upstream };
     assert_eq!(config.limits, limits);
     assert_eq!((config.paths, service.settings.paths), (Paths::Strict, Paths::Raw));
+    assert_eq!((config.reuse, service.settings.reuse), (Reuse::Endpoint, Reuse::Service));
     let path = LogPath::File("/var/log/ringway/access.jsonl".into());
     let fields = Fields::NONE.with(Field::Timestamp).with(Field::Path);
     let log = AccessLog { path, success_sample: 1.0, slow: Duration::from_millis(300), fields };

@@ -7,7 +7,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     (
         "tls: {}",
         "2: unknown field \"tls\"; the fields here are node, cores, idle, listeners, admin, state, resolver, timeouts, \
-         retry, limits, paths, services, access_log, process_log",
+         retry, limits, paths, reuse, services, access_log, process_log",
     ),
     ("node: { regoin: a }", "2: node: unknown field \"regoin\"; did you mean region?"),
     ("node: { Region: a }", "2: node: unknown field \"Region\"; did you mean region?"),
@@ -106,6 +106,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
         "limits: { request_head_bytes: 32769 }",
         "2: limits.request_head_bytes: \"32769\" is out of range; give 1024 to 32768",
     ),
+    ("reuse: all", "2: reuse: unknown value \"all\"; use service or endpoint"),
     ("paths: loose", "2: paths: unknown value \"loose\"; use normalize, strict or raw"),
     ("access_log: { path: \"\" }", "2: access_log.path: \"\" is not a path; give one such as ./var/ringway"),
     (

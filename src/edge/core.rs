@@ -23,7 +23,7 @@ pub struct Edge {
     pub(super) core: Core,
     settings: RefCell<Rc<Settings>>,
     pub(super) metrics: Arc<CoreMetrics>,
-    pub(super) pool: Pool,
+    pub(super) pool: Rc<Pool>,
     pub(super) ids: RefCell<IdSource>,
     pub(super) log: RefCell<LogSink>,
     errors: RefCell<PendingErrors>,
@@ -54,7 +54,7 @@ impl Edge {
     pub fn new(core: Core, parts: EdgeParts) -> Rc<Edge> {
         let EdgeParts { settings, metrics, log, errors, view, ids } = parts;
         Rc::new(Edge {
-            pool: Pool::new(Arc::clone(&metrics)),
+            pool: Rc::new(Pool::new(Arc::clone(&metrics))),
             second: Cell::new(this_second(core.now())),
             core,
             settings: RefCell::new(Rc::new(settings)),

@@ -31,6 +31,71 @@ fn only_services_in_use_have_connections() {
     assert_eq!(client.ask(get(3)).status, 200);
 }
 
+/// Ten services that have an endpoint in common, `shared` of which say so: how many connections they come to.
+fn connections_of_ten(shared: usize) -> usize {
+    let origin = Origin::saying("fine");
+    let setup = (0..10).fold(Setup::new(), |setup, n| {
+        let setup = setup.service(&format!("svc_{n}"), &[&format!("h{n}.test")], &[origin.address]);
+        setup.of_service("reuse", if n < shared { "endpoint" } else { "service" })
+    });
+    let router = setup.set("cores", json!([ringway::runtime::machine::cpus()[0]])).start();
+    let mut client = router.connect();
+    for n in 0..100 {
+        assert_eq!(client.ask(get(n * 7 % 10)).status, 200);
+    }
+    let made = origin.connections();
+    assert_eq!(router.metric("ringway_upstream_idle"), made as u64);
+    made
+}
+
+/// What one service's requests make of a connection only that service meets, unless it says otherwise.
+#[test]
+fn connections_are_shared_by_those_only_that_say_so() {
+    assert_eq!(connections_of_ten(0), 10);
+    assert_eq!(connections_of_ten(4), 7);
+    assert_eq!(connections_of_ten(10), 1);
+}
+
+/// A reload that ends the sharing ends the use of what was shared.
+#[test]
+fn sharing_ends_with_the_reload_that_ends_it() {
+    let origin = Origin::saying("fine");
+    let setup =
+        Setup::new().set("reuse", "endpoint").set("cores", json!([ringway::runtime::machine::cpus()[0]]));
+    let setup = setup.service("svc_0", &["h0.test"], &[origin.address]);
+    let mut router = setup.service("svc_1", &["h1.test"], &[origin.address]).start();
+    let mut client = router.connect();
+    let mut ask = |n| {
+        assert_eq!(client.ask(get(n)).status, 200);
+        origin.connections()
+    };
+    assert_eq!([ask(0), ask(1), ask(0)], [1, 1, 1]);
+    router.change(|setup| setup.set("reuse", "service"));
+    assert_eq!(router.reload().status, 200);
+    assert_eq!([ask(0), ask(1), ask(0), ask(1)], [2, 3, 3, 3]);
+}
+
+/// Connections kept for services that come once leave room for clients.
+#[test]
+fn kept_connections_take_a_part_of_the_descriptors_only() {
+    const SERVICES: usize = 300;
+    let origin = Origin::saying("fine");
+    let setup = (0..SERVICES).fold(Setup::new(), |setup, n| {
+        setup.service(&format!("svc_{n}"), &[&format!("h{n}.test")], &[origin.address])
+    });
+    let setup = setup.set("cores", json!([ringway::runtime::machine::cpus()[0]]));
+    let router = setup.set("limits.connections_per_core", 400).start();
+    let mut client = router.connect();
+    for n in 0..SERVICES {
+        assert_eq!(client.ask(get(n)).status, 200);
+        assert!(router.metric("ringway_upstream_idle") <= 100);
+    }
+    assert_eq!(origin.connections(), SERVICES);
+    assert!(router.metric("ringway_upstream_evicted_total") >= 200);
+    assert_eq!(router.metric("ringway_ring_accept_pauses_total"), 0);
+    wait_until("what was closed is closed", || origin.open() <= 100);
+}
+
 /// An origin that closes idle connections says so, and is not met as it closes.
 #[test]
 fn a_kept_connection_is_given_up_before_its_origin_does() {

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::endpoint::{Kept, Lease};
+use super::endpoint::Lease;
+use super::idle::Kept;
 use super::service::{Open, Service};
 use crate::config::ServiceSettings;
 use crate::edge::core::Edge;
@@ -40,8 +41,10 @@ pub(super) async fn to(
 ) -> Result<Origin, Failure> {
     let (core, metrics, reader) = (&edge.core, &edge.metrics, Reader::default());
     let idle = Cell::new(settings.timeouts.upstream_idle);
-    let lease = service.lease(address, core.now());
-    if !fresh && let Some(Kept { stream, open, carried, .. }) = service.take(&lease, core.now(), metrics) {
+    let lease = edge.pool.lease(service, address, core.now(), settings.reuse);
+    let most = share(core, settings.upstream.connections);
+    let kept = if fresh { None } else { edge.pool.take(service, &lease, core.now(), most) };
+    if let Some(Kept { stream, open, carried, .. }) = kept {
         return Ok(Origin { stream, reader, lease, open, idle, reused: carried });
     }
     let (stream, open) = begin(edge, service, address, settings)?;
@@ -108,15 +111,16 @@ pub(in crate::edge) fn probe(
     settings: ServiceSettings,
 ) {
     let Ok((stream, open)) = begin(edge, service, address, &settings) else { return };
-    let (core, metrics, service) = (edge.core.clone(), edge.metrics.clone(), Rc::clone(service));
-    let lease = service.lease(address, core.now());
+    let (core, metrics, pool) = (edge.core.clone(), edge.metrics.clone(), Rc::clone(&edge.pool));
+    let (service, lease) =
+        (Rc::clone(service), edge.pool.lease(service, address, core.now(), settings.reuse));
     lease.probed();
-    metrics.upstream_probes.inc();
+    edge.metrics.upstream_probes.inc();
     edge.core.spawn(async move {
         if established(&core, &metrics, &lease, &stream, &settings).await.is_ok() {
             let until = core.now() + settings.timeouts.upstream_idle;
             let kept = Kept { stream, open, carried: false, until };
-            service.keep(&lease, kept, settings.upstream.idle_connections, &metrics);
+            pool.keep(&service, &lease, kept, &settings.upstream);
         }
     });
 }
@@ -138,7 +142,7 @@ impl Origin {
         let Origin { stream, reader, lease, open, idle, .. } = self;
         if reader.is_empty() && stream.is_quiet() {
             let kept = Kept { stream, open, carried: true, until: edge.core.now() + idle.get() };
-            service.keep(&lease, kept, settings.upstream.idle_connections, &edge.metrics);
+            edge.pool.keep(service, &lease, kept, &settings.upstream);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! One endpoint as one core knows it: requests in flight, connections under way and kept, and how it stands.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::service::Open;
+use super::idle::Idle;
+use crate::config::Reuse;
 use crate::limits;
 use crate::pick::{Backoff, Outlook, Standing};
-use crate::runtime::Stream;
 
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(limits::BACKOFF_FIRST_MS),
@@ -24,35 +24,20 @@ pub(super) struct Endpoint {
     standing: Cell<Standing>,
     /// Connects under way, and since when none of them has come about.
     connecting: Cell<(u32, Duration)>,
-    /// Most recently used last: the warmest is taken first, the rest may age out.
-    pub(super) idle: RefCell<Vec<Kept>>,
-}
-
-/// A connection that waits for its next request.
-pub(super) struct Kept {
-    pub(super) stream: Stream,
-    pub(super) open: Open,
-    /// It has carried a request before.
-    pub(super) carried: bool,
-    pub(super) until: Instant,
-}
-
-impl Kept {
-    /// It may carry a request now: its time is not over, and nothing has come on it since, no FIN, no reset, no octet that
-    /// nobody asked for.
-    pub(super) fn is_good(&self, now: Instant) -> bool {
-        now < self.until && self.stream.is_quiet()
-    }
+    pub(super) reuse: Reuse,
+    /// This service's, or what all services share there, as `reuse` says.
+    pub(super) idle: Rc<Idle>,
 }
 
 impl Endpoint {
-    pub(super) fn new(now: Instant) -> Endpoint {
+    pub(super) fn new(now: Instant, reuse: Reuse, idle: Rc<Idle>) -> Endpoint {
         Endpoint {
             in_flight: Cell::new(0),
             standing: Cell::default(),
             born: now,
             connecting: Cell::new((0, Duration::ZERO)),
-            idle: RefCell::default(),
+            reuse,
+            idle,
         }
     }
 
@@ -80,6 +65,11 @@ impl Endpoint {
 
     pub(super) fn badness(&self, now: Instant) -> Duration {
         self.standing.get().badness(self.age(now))
+    }
+
+    /// What this service alone keeps there.
+    pub(super) fn own_idle(&self) -> Option<&Idle> {
+        (self.reuse == Reuse::Service).then_some(&*self.idle)
     }
 
     /// Whether something of it is worth remembering while nobody uses it.

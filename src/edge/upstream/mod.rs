@@ -3,6 +3,7 @@
 mod connect;
 mod endpoint;
 mod exchange;
+mod idle;
 mod kept_body;
 mod pool;
 mod response;

@@ -1,24 +1,30 @@
-//! All services that one core has in use.
+//! All services that one core has in use, and the connections that it keeps for them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::endpoint::Lease;
+use super::idle::{Idle, Kept};
 use super::service::Service;
+use crate::config::{Reuse, UpstreamLimits};
 use crate::limits;
 use crate::observe::CoreMetrics;
 
-/// Endpoints and connections belong to one service each: what one tenant's endpoint does never touches another's.
+/// Endpoints, and connections to them, belong to one service each: what one tenant's endpoint does never touches another's.
+/// Only services that are told to ([`Reuse::Endpoint`]) share connections.
 pub(in crate::edge) struct Pool {
     services: RefCell<HashMap<Box<str>, Rc<Service>, foldhash::fast::RandomState>>,
+    shared: RefCell<HashMap<SocketAddr, Rc<Idle>, foldhash::fast::RandomState>>,
     metrics: Arc<CoreMetrics>,
 }
 
 impl Pool {
     pub(in crate::edge) fn new(metrics: Arc<CoreMetrics>) -> Pool {
-        Pool { services: RefCell::default(), metrics }
+        Pool { services: RefCell::default(), shared: RefCell::default(), metrics }
     }
 
     /// The service with that id, as this core knows it.
@@ -38,16 +44,71 @@ impl Pool {
         new
     }
 
+    /// Counts a request of `service` at an endpoint for as long as the lease lives.
+    pub(super) fn lease(&self, service: &Service, address: SocketAddr, now: Instant, reuse: Reuse) -> Lease {
+        let shared = || Rc::clone(self.shared.borrow_mut().entry(address).or_default());
+        service.lease(address, now, reuse, shared)
+    }
+
+    /// A kept connection that may carry a request of `service`.
+    pub(super) fn take(
+        &self,
+        service: &Rc<Service>,
+        lease: &Lease,
+        now: Instant,
+        most: usize,
+    ) -> Option<Kept> {
+        let mut kept = lease.endpoint().idle.take(now, &self.metrics)?;
+        if !kept.open.is_of(service) {
+            kept.open = service.open(most, &self.metrics);
+        }
+        Some(kept)
+    }
+
+    /// Keeps a connection for its next request, if `most` allows it. With so many on the core that clients might find no
+    /// room, those that would end first are closed.
+    pub(super) fn keep(&self, service: &Service, lease: &Lease, kept: Kept, most: &UpstreamLimits) {
+        let core = kept.stream.core();
+        let room = core.open_max() / limits::KEPT_SHARE;
+        service.keep(lease, kept, most.idle_connections, &self.metrics);
+        if self.metrics.upstream_idle.get() > room.max(1) as u64 {
+            self.thin();
+        }
+    }
+
+    /// Closes the [`limits::KEPT_THINNED`] connections that would end first.
+    fn thin(&self) {
+        let mut ends = Vec::new();
+        self.each_idle(|idle| idle.ends(&mut ends));
+        let count = limits::KEPT_THINNED.min(ends.len());
+        let Some(last) = count.checked_sub(1) else { return };
+        let (_, end, _) = ends.select_nth_unstable(last);
+        let end = *end;
+        self.each_idle(|idle| {
+            let closed = idle.close_until(end, &self.metrics);
+            self.metrics.upstream_evicted.add(closed as u64);
+        });
+    }
+
+    fn each_idle(&self, mut with: impl FnMut(&Idle)) {
+        self.shared.borrow().values().for_each(|idle| with(idle));
+        self.services.borrow().values().for_each(|service| service.each_own_idle(&mut with));
+    }
+
     /// Closes kept connections that are broken or too old, and forgets what is not in use.
     pub(in crate::edge) fn sweep(&self, now: Instant) {
         self.services.borrow_mut().retain(|_, service| {
             let is_empty = service.sweep(now, &self.metrics);
             !is_empty || Rc::strong_count(service) > 1
         });
+        self.shared.borrow_mut().retain(|_, idle| {
+            idle.close_until(now, &self.metrics);
+            !idle.is_empty() || Rc::strong_count(idle) > 1
+        });
     }
 
     /// Closes every kept connection.
     pub(in crate::edge) fn close_idle(&self) {
-        self.services.borrow().values().for_each(|service| service.close_idle(&self.metrics));
+        self.each_idle(|idle| idle.close_all(&self.metrics));
     }
 }

@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use super::endpoint::{Endpoint, Kept, Lease};
+use super::endpoint::{Endpoint, Lease};
+use super::idle::{Idle, Kept};
+use crate::config::Reuse;
 use crate::observe::CoreMetrics;
 use crate::pick::Outlook;
 use crate::policy::Turns;
@@ -46,11 +48,26 @@ impl Service {
         self.endpoints.borrow().get(&address).map_or(Duration::ZERO, |endpoint| endpoint.badness(now))
     }
 
-    /// Counts a request at an endpoint for as long as the lease lives.
-    pub(super) fn lease(&self, address: SocketAddr, now: Instant) -> Lease {
+    /// Counts a request at an endpoint for as long as the lease lives. `shared` is asked for what services share there.
+    pub(super) fn lease(
+        &self,
+        address: SocketAddr,
+        now: Instant,
+        reuse: Reuse,
+        shared: impl FnOnce() -> Rc<Idle>,
+    ) -> Lease {
         let mut endpoints = self.endpoints.borrow_mut();
-        let endpoint = endpoints.entry(address).or_insert_with(|| Rc::new(Endpoint::new(now)));
-        Lease::new(Rc::clone(endpoint))
+        // After a reload that changed it, no kept connection may serve both ways.
+        if let Some(endpoint) = endpoints.get(&address).filter(|endpoint| endpoint.reuse == reuse) {
+            return Lease::new(Rc::clone(endpoint));
+        }
+        let idle = match reuse {
+            Reuse::Service => Rc::default(),
+            Reuse::Endpoint => shared(),
+        };
+        let endpoint = Rc::new(Endpoint::new(now, reuse, idle));
+        endpoints.insert(address, Rc::clone(&endpoint));
+        Lease::new(endpoint)
     }
 
     /// Counts a connection for as long as it lives. With `most` open already, the kept one that would end first is closed.
@@ -62,62 +79,53 @@ impl Service {
         Open(Rc::clone(self))
     }
 
-    fn close_first(&self, metrics: &CoreMetrics) -> bool {
+    fn close_first(self: &Rc<Service>, metrics: &CoreMetrics) -> bool {
         let endpoints = self.endpoints.borrow();
-        let until = |endpoint: &&Rc<Endpoint>| endpoint.idle.borrow().first().map(|kept| kept.until);
-        let first = endpoints.values().filter(|endpoint| until(endpoint).is_some()).min_by_key(until);
-        let closed = first.map(|endpoint| endpoint.idle.borrow_mut().remove(0));
-        closed.iter().for_each(|_| metrics.upstream_idle.dec());
-        closed.is_some()
-    }
-
-    /// A kept connection that may carry a request.
-    pub(super) fn take(&self, lease: &Lease, now: Instant, metrics: &CoreMetrics) -> Option<Kept> {
-        while let Some(kept) = lease.endpoint().idle.borrow_mut().pop() {
-            metrics.upstream_idle.dec();
-            if kept.is_good(now) {
-                metrics.upstream_reused.inc();
-                return Some(kept);
-            }
-            metrics.upstream_stale.inc();
-        }
-        None
+        let ends = endpoints.values().filter_map(|endpoint| Some((endpoint.idle.first_of(self)?, endpoint)));
+        let first = ends.min_by_key(|(end, _)| *end);
+        first.iter().for_each(|(_, endpoint)| endpoint.idle.close_first_of(self, metrics));
+        first.is_some()
     }
 
     /// Keeps a connection for its next request, if there are fewer than `most` at its endpoint.
     pub(super) fn keep(&self, lease: &Lease, kept: Kept, most: usize, metrics: &CoreMetrics) {
-        let mut idle = lease.endpoint().idle.borrow_mut();
+        let idle = &lease.endpoint().idle;
         if idle.len() < most && self.is_known && kept.until > kept.stream.core().now() {
-            kept.stream.clear_timeout();
-            metrics.upstream_idle.inc();
-            idle.push(kept);
+            idle.push(kept, metrics);
         }
     }
 
-    /// Closes kept connections that are broken or too old, and forgets endpoints that are not in use; true if none is left.
+    /// Closes its own kept connections that are broken or too old, and forgets endpoints that are not in use; true if none
+    /// is left.
     pub(super) fn sweep(&self, now: Instant, metrics: &CoreMetrics) -> bool {
         let mut endpoints = self.endpoints.borrow_mut();
         endpoints.retain(|_, endpoint| {
-            let mut idle = endpoint.idle.borrow_mut();
-            let before = idle.len();
-            idle.retain(|kept| kept.is_good(now));
-            (idle.len()..before).for_each(|_| metrics.upstream_idle.dec());
-            !idle.is_empty() || endpoint.in_flight.get() > 0 || endpoint.is_remembered(now)
+            let own = endpoint.own_idle();
+            if let Some(idle) = own {
+                idle.close_until(now, metrics);
+            }
+            own.is_some_and(|idle| !idle.is_empty())
+                || endpoint.in_flight.get() > 0
+                || endpoint.is_remembered(now)
         });
         endpoints.is_empty()
     }
 
-    /// Closes every kept connection.
-    pub(super) fn close_idle(&self, metrics: &CoreMetrics) {
-        for endpoint in self.endpoints.borrow().values() {
-            let kept = std::mem::take(&mut *endpoint.idle.borrow_mut());
-            kept.iter().for_each(|_| metrics.upstream_idle.dec());
-        }
+    /// What it alone keeps at each endpoint.
+    pub(super) fn each_own_idle(&self, with: impl FnMut(&Idle)) {
+        let endpoints = self.endpoints.borrow();
+        endpoints.values().filter_map(|endpoint| endpoint.own_idle()).for_each(with);
     }
 }
 
 /// A connection to an endpoint, counted for its service.
 pub(in crate::edge) struct Open(Rc<Service>);
+
+impl Open {
+    pub(super) fn is_of(&self, service: &Rc<Service>) -> bool {
+        Rc::ptr_eq(&self.0, service)
+    }
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
