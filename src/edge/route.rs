@@ -8,7 +8,7 @@ use ringway_state::{Endpoints, HostHit};
 
 use super::core::Edge;
 use super::request::Scratch;
-use super::upstream::{self, Service};
+use super::upstream::{self, InUse, Service};
 use crate::observe::Reason;
 use crate::pick::{Outlook, two_choices};
 
@@ -23,8 +23,8 @@ pub(super) enum Wanted {
 }
 
 /// A service as this core knows it, and one of its endpoints.
-pub(super) struct Found {
-    pub(super) service: Rc<Service>,
+pub(super) struct Found<'a> {
+    pub(super) service: InUse<'a>,
     pub(super) address: SocketAddr,
 }
 
@@ -33,7 +33,12 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// `UnknownHost` and `Tombstoned`, `NoHealthyEndpoints`.
-pub(super) fn find(edge: &Edge, host: &[u8], wanted: Wanted, id: &mut String) -> Result<Found, Reason> {
+pub(super) fn find<'a>(
+    edge: &'a Edge,
+    host: &[u8],
+    wanted: Wanted,
+    id: &mut String,
+) -> Result<Found<'a>, Reason> {
     let view = edge.view();
     let owner = match view.host(host) {
         Some(HostHit::Service(owner)) => owner,

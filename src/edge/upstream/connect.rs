@@ -42,9 +42,9 @@ pub(super) async fn to(
     let (core, metrics, reader) = (&edge.core, &edge.metrics, Reader::default());
     let idle = Cell::new(settings.timeouts.upstream_idle);
     let lease = edge.pool.lease(service, address, core.now(), settings.reuse);
-    let most = share(core, settings.upstream.connections);
-    let kept = if fresh { None } else { edge.pool.take(service, &lease, core.now(), most) };
+    let kept = if fresh { None } else { lease.endpoint().idle.take(core.now(), metrics) };
     if let Some(Kept { stream, open, carried, .. }) = kept {
+        let open = open.unwrap_or_else(|| count(edge, service, settings));
         return Ok(Origin { stream, reader, lease, open, idle, reused: carried });
     }
     let (stream, open) = begin(edge, service, address, settings)?;
@@ -60,7 +60,7 @@ fn begin(
     settings: &ServiceSettings,
 ) -> Result<(Stream, Open), Failure> {
     edge.metrics.upstream_connects.inc();
-    let open = service.open(share(&edge.core, settings.upstream.connections), &edge.metrics);
+    let open = count(edge, service, settings);
     let stream = match edge.settings().socket(address) {
         Some(path) => edge.core.connect_unix(path),
         None => edge.core.connect(address),
@@ -69,6 +69,11 @@ fn begin(
         edge.metrics.upstream_connect_failures.inc();
     }
     Ok((stream.map_err(|_| Reason::Overloaded)?, open))
+}
+
+/// Counts a connection for its service.
+fn count(edge: &Edge, service: &Rc<Service>, settings: &ServiceSettings) -> Open {
+    service.open(share(&edge.core, settings.upstream.connections), &edge.metrics)
 }
 
 /// Waits until it is made.
@@ -119,7 +124,7 @@ pub(in crate::edge) fn probe(
     edge.core.spawn(async move {
         if established(&core, &metrics, &lease, &stream, &settings).await.is_ok() {
             let until = core.now() + settings.timeouts.upstream_idle;
-            let kept = Kept { stream, open, carried: false, until };
+            let kept = Kept { stream, open: Some(open), carried: false, until };
             pool.keep(&service, &lease, kept, &settings.upstream);
         }
     });
@@ -141,7 +146,7 @@ impl Origin {
     pub(super) fn keep(self, edge: &Edge, service: &Service, settings: &ServiceSettings) {
         let Origin { stream, reader, lease, open, idle, .. } = self;
         if reader.is_empty() && stream.is_quiet() {
-            let kept = Kept { stream, open, carried: true, until: edge.core.now() + idle.get() };
+            let kept = Kept { stream, open: Some(open), carried: true, until: edge.core.now() + idle.get() };
             edge.pool.keep(service, &lease, kept, &settings.upstream);
         }
     }

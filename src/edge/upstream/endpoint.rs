@@ -72,8 +72,19 @@ impl Endpoint {
         (self.reuse == Reuse::Service).then_some(&*self.idle)
     }
 
-    /// Whether something of it is worth remembering while nobody uses it.
-    pub(super) fn is_remembered(&self, now: Instant) -> bool {
+    /// Nobody uses it, and nothing of it is worth remembering.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.in_flight.get() == 0
+            && self.own_idle().is_none_or(Idle::is_empty)
+            && self.standing.get() == Standing::Good
+    }
+
+    /// The same, as of now: what it failed by is forgotten some day.
+    pub(super) fn may_be_forgotten(&self, now: Instant) -> bool {
+        self.in_flight.get() == 0 && self.own_idle().is_none_or(Idle::is_empty) && !self.is_remembered(now)
+    }
+
+    fn is_remembered(&self, now: Instant) -> bool {
         match self.standing.get() {
             Standing::Good => false,
             Standing::Away { until, .. } => self.age(now) < until + BACKOFF.most,

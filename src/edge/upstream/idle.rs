@@ -1,10 +1,9 @@
 //! Connections to one endpoint that wait for their next request.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::time::Instant;
 
-use super::service::{Open, Service};
+use super::service::Open;
 use crate::observe::CoreMetrics;
 use crate::runtime::Stream;
 
@@ -16,8 +15,8 @@ pub(super) struct Idle(RefCell<Vec<Kept>>);
 /// A connection that waits.
 pub(super) struct Kept {
     pub(super) stream: Stream,
-    /// Counted for the service that used it last.
-    pub(super) open: Open,
+    /// Counted for its service; one that is shared counts for nobody while it waits.
+    pub(super) open: Option<Open>,
     /// It has carried a request before.
     pub(super) carried: bool,
     pub(super) until: Instant,
@@ -60,18 +59,15 @@ impl Idle {
         self.0.borrow_mut().push(kept);
     }
 
-    /// When the first that `service` used last would end.
-    pub(super) fn first_of(&self, service: &Rc<Service>) -> Option<Instant> {
-        self.0.borrow().iter().find(|kept| kept.open.is_of(service)).map(|kept| kept.until)
+    /// When the first would end.
+    pub(super) fn first(&self) -> Option<Instant> {
+        self.0.borrow().first().map(|kept| kept.until)
     }
 
     /// Closes that one.
-    pub(super) fn close_first_of(&self, service: &Rc<Service>, metrics: &CoreMetrics) {
-        let mut idle = self.0.borrow_mut();
-        if let Some(at) = idle.iter().position(|kept| kept.open.is_of(service)) {
-            metrics.upstream_idle.dec();
-            drop(idle.remove(at));
-        }
+    pub(super) fn close_first(&self, metrics: &CoreMetrics) {
+        metrics.upstream_idle.dec();
+        drop(self.0.borrow_mut().remove(0));
     }
 
     /// When each would end.

@@ -15,5 +15,5 @@ mod upload;
 pub(super) use connect::probe;
 pub(super) use exchange::{Exchange, run};
 pub(super) use kept_body::KeptBody;
-pub(super) use pool::Pool;
+pub(super) use pool::{InUse, Pool};
 pub(super) use service::Service;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,7 +18,7 @@ use crate::observe::CoreMetrics;
 /// Endpoints, and connections to them, belong to one service each: what one tenant's endpoint does never touches another's.
 /// Only services that are told to ([`Reuse::Endpoint`]) share connections.
 pub(in crate::edge) struct Pool {
-    services: RefCell<HashMap<Box<str>, Rc<Service>, foldhash::fast::RandomState>>,
+    services: RefCell<HashMap<Rc<str>, Rc<Service>, foldhash::fast::RandomState>>,
     shared: RefCell<HashMap<SocketAddr, Rc<Idle>, foldhash::fast::RandomState>>,
     metrics: Arc<CoreMetrics>,
 }
@@ -27,17 +28,22 @@ impl Pool {
         Pool { services: RefCell::default(), shared: RefCell::default(), metrics }
     }
 
-    /// The service with that id, as this core knows it.
-    pub(in crate::edge) fn service(&self, id: &str) -> Rc<Service> {
+    /// The service with that id, as this core knows it, for a request.
+    pub(in crate::edge) fn service(&self, id: &str) -> InUse<'_> {
+        InUse { pool: self, service: self.known(id) }
+    }
+
+    fn known(&self, id: &str) -> Rc<Service> {
         let mut services = self.services.borrow_mut();
         if let Some(known) = services.get(id) {
             return Rc::clone(known);
         }
         // Beyond the bound a service works, but is not counted, and nothing of it is kept.
         let is_known = services.len() < limits::POOLED_SERVICES;
-        let new = Service::new(is_known);
+        let id = Rc::from(id);
+        let new = Service::new(&id, is_known);
         if is_known {
-            services.insert(id.into(), Rc::clone(&new));
+            services.insert(id, Rc::clone(&new));
         } else {
             self.metrics.pool_full.inc();
         }
@@ -50,24 +56,12 @@ impl Pool {
         service.lease(address, now, reuse, shared)
     }
 
-    /// A kept connection that may carry a request of `service`.
-    pub(super) fn take(
-        &self,
-        service: &Rc<Service>,
-        lease: &Lease,
-        now: Instant,
-        most: usize,
-    ) -> Option<Kept> {
-        let mut kept = lease.endpoint().idle.take(now, &self.metrics)?;
-        if !kept.open.is_of(service) {
-            kept.open = service.open(most, &self.metrics);
-        }
-        Some(kept)
-    }
-
     /// Keeps a connection for its next request, if `most` allows it. With so many on the core that clients might find no
     /// room, those that would end first are closed.
-    pub(super) fn keep(&self, service: &Service, lease: &Lease, kept: Kept, most: &UpstreamLimits) {
+    pub(super) fn keep(&self, service: &Service, lease: &Lease, mut kept: Kept, most: &UpstreamLimits) {
+        if lease.endpoint().own_idle().is_none() {
+            kept.open = None;
+        }
         let core = kept.stream.core();
         let room = core.open_max() / limits::KEPT_SHARE;
         service.keep(lease, kept, most.idle_connections, &self.metrics);
@@ -90,6 +84,15 @@ impl Pool {
         });
     }
 
+    /// Forgets a service whose request has ended, unless something of it is worth remembering: among millions that come
+    /// once in a while, those in use stay in the processor's caches.
+    fn let_go(&self, service: &Rc<Service>) {
+        const MAP_AND_REQUEST: usize = 2;
+        if Rc::strong_count(service) == MAP_AND_REQUEST && service.is_vacant() {
+            self.services.borrow_mut().remove(&service.id);
+        }
+    }
+
     fn each_idle(&self, mut with: impl FnMut(&Idle)) {
         self.shared.borrow().values().for_each(|idle| with(idle));
         self.services.borrow().values().for_each(|service| service.each_own_idle(&mut with));
@@ -110,5 +113,25 @@ impl Pool {
     /// Closes every kept connection.
     pub(in crate::edge) fn close_idle(&self) {
         self.each_idle(|idle| idle.close_all(&self.metrics));
+    }
+}
+
+/// A service that a request is for.
+pub(in crate::edge) struct InUse<'a> {
+    pool: &'a Pool,
+    service: Rc<Service>,
+}
+
+impl Deref for InUse<'_> {
+    type Target = Rc<Service>;
+
+    fn deref(&self) -> &Rc<Service> {
+        &self.service
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.pool.let_go(&self.service);
     }
 }

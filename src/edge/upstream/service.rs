@@ -17,6 +17,7 @@ use crate::policy::Turns;
 type Endpoints = HashMap<SocketAddr, Rc<Endpoint>, foldhash::fast::RandomState>;
 
 pub(in crate::edge) struct Service {
+    pub(super) id: Rc<str>,
     endpoints: RefCell<Endpoints>,
     /// Of its requests.
     pub(super) turns: RefCell<Turns<Waker>>,
@@ -27,8 +28,9 @@ pub(in crate::edge) struct Service {
 }
 
 impl Service {
-    pub(super) fn new(is_known: bool) -> Rc<Service> {
+    pub(super) fn new(id: &Rc<str>, is_known: bool) -> Rc<Service> {
         Rc::new(Service {
+            id: Rc::clone(id),
             endpoints: RefCell::default(),
             turns: RefCell::default(),
             connections: Cell::new(0),
@@ -79,11 +81,11 @@ impl Service {
         Open(Rc::clone(self))
     }
 
-    fn close_first(self: &Rc<Service>, metrics: &CoreMetrics) -> bool {
+    fn close_first(&self, metrics: &CoreMetrics) -> bool {
         let endpoints = self.endpoints.borrow();
-        let ends = endpoints.values().filter_map(|endpoint| Some((endpoint.idle.first_of(self)?, endpoint)));
-        let first = ends.min_by_key(|(end, _)| *end);
-        first.iter().for_each(|(_, endpoint)| endpoint.idle.close_first_of(self, metrics));
+        let idle = endpoints.values().filter_map(|endpoint| endpoint.own_idle());
+        let first = idle.filter_map(|idle| Some((idle.first()?, idle))).min_by_key(|(end, _)| *end);
+        first.iter().for_each(|(_, idle)| idle.close_first(metrics));
         first.is_some()
     }
 
@@ -100,15 +102,17 @@ impl Service {
     pub(super) fn sweep(&self, now: Instant, metrics: &CoreMetrics) -> bool {
         let mut endpoints = self.endpoints.borrow_mut();
         endpoints.retain(|_, endpoint| {
-            let own = endpoint.own_idle();
-            if let Some(idle) = own {
+            if let Some(idle) = endpoint.own_idle() {
                 idle.close_until(now, metrics);
             }
-            own.is_some_and(|idle| !idle.is_empty())
-                || endpoint.in_flight.get() > 0
-                || endpoint.is_remembered(now)
+            !endpoint.may_be_forgotten(now)
         });
         endpoints.is_empty()
+    }
+
+    /// Nothing of it is worth remembering.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.endpoints.borrow().values().all(|endpoint| endpoint.is_vacant())
     }
 
     /// What it alone keeps at each endpoint.
@@ -120,12 +124,6 @@ impl Service {
 
 /// A connection to an endpoint, counted for its service.
 pub(in crate::edge) struct Open(Rc<Service>);
-
-impl Open {
-    pub(super) fn is_of(&self, service: &Rc<Service>) -> bool {
-        Rc::ptr_eq(&self.0, service)
-    }
-}
 
 impl Drop for Open {
     fn drop(&mut self) {
