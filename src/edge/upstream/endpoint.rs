@@ -1,6 +1,7 @@
 //! One endpoint as one core knows it: requests in flight, connections under way and kept, and how it stands.
 
 use std::cell::Cell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,7 @@ const BACKOFF: Backoff = Backoff {
 const SUSPECT: Duration = Duration::from_millis(limits::CONNECT_SUSPECT_MS);
 
 pub(super) struct Endpoint {
+    pub(super) address: SocketAddr,
     pub(super) in_flight: Cell<u32>,
     /// From here its times count.
     born: Instant,
@@ -30,8 +32,9 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn new(now: Instant, reuse: Reuse, idle: Rc<Idle>) -> Endpoint {
+    pub(super) fn new(address: SocketAddr, now: Instant, reuse: Reuse, idle: Rc<Idle>) -> Endpoint {
         Endpoint {
+            address,
             in_flight: Cell::new(0),
             standing: Cell::default(),
             born: now,

@@ -84,11 +84,14 @@ impl Pool {
         });
     }
 
-    /// Forgets a service whose request has ended, unless something of it is worth remembering: among millions that come
-    /// once in a while, those in use stay in the processor's caches.
+    /// With many services known, forgets one whose request has ended unless something of it is worth remembering: among
+    /// millions that come once in a while, those in use stay in the processor's caches.
     fn let_go(&self, service: &Rc<Service>) {
         const MAP_AND_REQUEST: usize = 2;
-        if Rc::strong_count(service) == MAP_AND_REQUEST && service.is_vacant() {
+        if Rc::strong_count(service) == MAP_AND_REQUEST
+            && self.services.borrow().len() > limits::REMEMBERED_SERVICES
+            && service.is_vacant()
+        {
             self.services.borrow_mut().remove(&service.id);
         }
     }

@@ -1,7 +1,6 @@
 //! A service as one core knows it: its endpoints, and how much of the core it has.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::task::Waker;
@@ -14,7 +13,8 @@ use crate::observe::CoreMetrics;
 use crate::pick::Outlook;
 use crate::policy::Turns;
 
-type Endpoints = HashMap<SocketAddr, Rc<Endpoint>, foldhash::fast::RandomState>;
+/// By address. Most services have a few.
+type Endpoints = Vec<Rc<Endpoint>>;
 
 pub(in crate::edge) struct Service {
     pub(super) id: Rc<str>,
@@ -41,13 +41,15 @@ impl Service {
     /// Whether a request may go to an endpoint now, and how many others this core has there.
     pub(in crate::edge) fn outlook(&self, address: SocketAddr, now: Instant) -> (Outlook, u32) {
         let endpoints = self.endpoints.borrow();
-        let Some(endpoint) = endpoints.get(&address) else { return (Outlook::Good, 0) };
+        let Ok(at) = place(&endpoints, address) else { return (Outlook::Good, 0) };
+        let endpoint = &endpoints[at];
         (endpoint.outlook(now), endpoint.in_flight.get())
     }
 
     /// How bad an endpoint is beside others that may not be asked either: less is better.
     pub(in crate::edge) fn badness(&self, address: SocketAddr, now: Instant) -> Duration {
-        self.endpoints.borrow().get(&address).map_or(Duration::ZERO, |endpoint| endpoint.badness(now))
+        let endpoints = self.endpoints.borrow();
+        place(&endpoints, address).map_or(Duration::ZERO, |at| endpoints[at].badness(now))
     }
 
     /// Counts a request at an endpoint for as long as the lease lives. `shared` is asked for what services share there.
@@ -59,16 +61,22 @@ impl Service {
         shared: impl FnOnce() -> Rc<Idle>,
     ) -> Lease {
         let mut endpoints = self.endpoints.borrow_mut();
+        let at = place(&endpoints, address);
         // After a reload that changed it, no kept connection may serve both ways.
-        if let Some(endpoint) = endpoints.get(&address).filter(|endpoint| endpoint.reuse == reuse) {
-            return Lease::new(Rc::clone(endpoint));
+        if let Ok(at) = at
+            && endpoints[at].reuse == reuse
+        {
+            return Lease::new(Rc::clone(&endpoints[at]));
         }
         let idle = match reuse {
             Reuse::Service => Rc::default(),
             Reuse::Endpoint => shared(),
         };
-        let endpoint = Rc::new(Endpoint::new(now, reuse, idle));
-        endpoints.insert(address, Rc::clone(&endpoint));
+        let endpoint = Rc::new(Endpoint::new(address, now, reuse, idle));
+        match at {
+            Ok(at) => endpoints[at] = Rc::clone(&endpoint),
+            Err(at) => endpoints.insert(at, Rc::clone(&endpoint)),
+        }
         Lease::new(endpoint)
     }
 
@@ -83,7 +91,7 @@ impl Service {
 
     fn close_first(&self, metrics: &CoreMetrics) -> bool {
         let endpoints = self.endpoints.borrow();
-        let idle = endpoints.values().filter_map(|endpoint| endpoint.own_idle());
+        let idle = endpoints.iter().filter_map(|endpoint| endpoint.own_idle());
         let first = idle.filter_map(|idle| Some((idle.first()?, idle))).min_by_key(|(end, _)| *end);
         first.iter().for_each(|(_, idle)| idle.close_first(metrics));
         first.is_some()
@@ -101,7 +109,7 @@ impl Service {
     /// is left.
     pub(super) fn sweep(&self, now: Instant, metrics: &CoreMetrics) -> bool {
         let mut endpoints = self.endpoints.borrow_mut();
-        endpoints.retain(|_, endpoint| {
+        endpoints.retain(|endpoint| {
             if let Some(idle) = endpoint.own_idle() {
                 idle.close_until(now, metrics);
             }
@@ -112,14 +120,19 @@ impl Service {
 
     /// Nothing of it is worth remembering.
     pub(super) fn is_vacant(&self) -> bool {
-        self.endpoints.borrow().values().all(|endpoint| endpoint.is_vacant())
+        self.endpoints.borrow().iter().all(|endpoint| endpoint.is_vacant())
     }
 
     /// What it alone keeps at each endpoint.
     pub(super) fn each_own_idle(&self, with: impl FnMut(&Idle)) {
         let endpoints = self.endpoints.borrow();
-        endpoints.values().filter_map(|endpoint| endpoint.own_idle()).for_each(with);
+        endpoints.iter().filter_map(|endpoint| endpoint.own_idle()).for_each(with);
     }
+}
+
+/// Where the endpoint is, or belongs.
+fn place(endpoints: &Endpoints, address: SocketAddr) -> Result<usize, usize> {
+    endpoints.binary_search_by_key(&address, |endpoint| endpoint.address)
 }
 
 /// A connection to an endpoint, counted for its service.
