@@ -10,7 +10,7 @@ pub(super) struct Stopwatch {
     head: Duration,
     stage: Cell<Stage>,
     since: Cell<Instant>,
-    spent: Cell<[Duration; Stage::COUNT]>,
+    spent: [Cell<Duration>; Stage::COUNT],
 }
 
 impl Stopwatch {
@@ -20,21 +20,25 @@ impl Stopwatch {
             head: now.saturating_duration_since(began),
             stage: Cell::new(Stage::Route),
             since: Cell::new(now),
-            spent: Cell::default(),
+            spent: Default::default(),
         }
     }
 
     /// What was until now belongs to the stage before, what comes to `stage`. A stage may be entered again.
     pub(super) fn enter(&self, stage: Stage, now: Instant) {
-        let mut spent = self.spent.get();
-        spent[self.stage.replace(stage) as usize] += now.saturating_duration_since(self.since.replace(now));
-        self.spent.set(spent);
+        let (before, since) = (self.stage.replace(stage), self.since.get());
+        // Within a turn of the core no time passes.
+        if now != since {
+            let spent = &self.spent[before as usize];
+            spent.set(spent.get() + now.saturating_duration_since(since));
+            self.since.set(now);
+        }
     }
 
     /// The times of a request that ends `now`.
     pub(super) fn times(&self, now: Instant) -> Times {
         self.enter(self.stage.get(), now);
-        Times { head: self.head, stages: self.spent.get() }
+        Times { head: self.head, stages: self.spent.each_ref().map(Cell::get) }
     }
 }
 

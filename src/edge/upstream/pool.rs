@@ -138,3 +138,32 @@ impl Drop for InUse<'_> {
         self.pool.let_go(&self.service);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of services that come once, few are remembered; one in use always is.
+    #[test]
+    fn services_that_come_once_are_forgotten() {
+        let (pool, now) = (Pool::new(Arc::default()), Instant::now());
+        let address = SocketAddr::from(([127, 0, 0, 1], 9000));
+        let used = pool.service("svc_used");
+        let lease = pool.lease(&used, address, now, Reuse::Endpoint);
+        lease.failed(now);
+        for n in 0..3 * limits::REMEMBERED_SERVICES {
+            let service = pool.service(&format!("svc_{n}"));
+            drop(pool.lease(&service, address, now, Reuse::Endpoint));
+            assert!(pool.services.borrow().len() <= limits::REMEMBERED_SERVICES + 1);
+        }
+        drop((used, lease));
+        let again = pool.service("svc_used");
+        assert!(again.badness(address, now) > std::time::Duration::ZERO, "it is remembered that it failed");
+        drop(again);
+        pool.sweep(now);
+        assert_eq!(pool.services.borrow().len(), 1, "only what is worth remembering is left");
+        assert_eq!(pool.shared.borrow().len(), 1);
+        pool.sweep(now + std::time::Duration::from_secs(3600));
+        assert!(pool.services.borrow().is_empty() && pool.shared.borrow().is_empty());
+    }
+}
