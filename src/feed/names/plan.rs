@@ -53,7 +53,7 @@ impl Plan {
 
     /// Names to look up now; so many may be under way at a time.
     pub(super) fn due(&mut self, now: Duration, most: usize) -> Vec<HostName> {
-        let room = most.saturating_sub(self.0.values().filter(|entry| entry.asking).count());
+        let room = self.room(most);
         let due = self.0.iter_mut().filter(|(_, entry)| !entry.asking && entry.next <= now);
         let ask = |(name, entry): (&HostName, &mut Entry)| {
             entry.asking = true;
@@ -62,9 +62,14 @@ impl Plan {
         due.take(room).map(ask).collect()
     }
 
-    /// When the next name is due, of those that nobody asks for; `None` if there is none.
-    pub(super) fn next(&self) -> Option<Duration> {
-        self.0.values().filter(|entry| !entry.asking).map(|entry| entry.next).min()
+    fn room(&self, most: usize) -> usize {
+        most.saturating_sub(self.0.values().filter(|entry| entry.asking).count())
+    }
+
+    /// When the next name is due; `None` if nothing can be asked before an answer comes.
+    pub(super) fn next(&self, most: usize) -> Option<Duration> {
+        let waiting = self.0.values().filter(|entry| !entry.asking).map(|entry| entry.next);
+        waiting.min().filter(|_| self.room(most) > 0)
     }
 
     /// The name has these addresses, for so long.
@@ -152,19 +157,19 @@ mod tests {
     fn a_name_is_asked_for_again_when_its_time_is_over() {
         let (mut plan, a) = (wanting(&["a.test"]), name("a.test"));
         assert_eq!((plan.due(ms(0), 9), plan.due(ms(0), 9)), (vec![a.clone()], vec![]));
-        assert!(!plan.is_tried() && plan.next().is_none());
+        assert!(!plan.is_tried() && plan.next(1).is_none());
         assert_eq!(plan.answered(&a, ips(&["10.0.0.2", "10.0.0.1"]), ms(5_000), ms(100)), News::Changed);
         assert_eq!(plan.known()[&a], ips(&["10.0.0.1", "10.0.0.2"]));
-        assert_eq!((plan.is_tried(), plan.next()), (true, Some(ms(5_100))));
+        assert_eq!((plan.is_tried(), plan.next(1)), (true, Some(ms(5_100))));
         assert_eq!((plan.due(ms(5_099), 9), plan.due(ms(5_100), 9)), (vec![], vec![a.clone()]));
         // Another order is nothing new; a day is too long, and no time at all too short.
         assert_eq!(
             plan.answered(&a, ips(&["10.0.0.1", "10.0.0.2"]), ms(86_400_000), ms(6_000)),
             News::Nothing
         );
-        assert_eq!(plan.next(), Some(ms(6_000) + MOST));
+        assert_eq!(plan.next(1), Some(ms(6_000) + MOST));
         plan.answered(&a, ips(&["10.0.0.1"]), ms(0), ms(7_000));
-        assert_eq!(plan.next(), Some(ms(7_000) + LEAST));
+        assert_eq!(plan.next(1), Some(ms(7_000) + LEAST));
     }
 
     #[test]
@@ -178,7 +183,7 @@ mod tests {
             let news =
                 if nth % 2 == 0 { plan.failed(&a, now) } else { plan.answered(&a, vec![], ms(9), now) };
             assert_eq!(news, if nth == 0 { News::Failing } else { News::Nothing });
-            assert_eq!(plan.next(), Some(now + ms(wait)));
+            assert_eq!(plan.next(1), Some(now + ms(wait)));
             now += ms(wait);
         }
         assert_eq!((plan.known()[&a].len(), plan.counts()), (1, (1, 1)));
@@ -198,7 +203,9 @@ mod tests {
     #[test]
     fn so_many_are_under_way_and_those_not_wanted_are_forgotten() {
         let mut plan = wanting(&["a.test", "b.test", "c.test"]);
+        assert_eq!(plan.next(2), Some(ms(0)));
         assert_eq!(plan.due(ms(0), 2), [name("a.test"), name("b.test")]);
+        assert_eq!(plan.next(2), None, "the third waits for an answer, not for a time");
         plan.answered(&name("a.test"), ips(&["10.0.0.1"]), ms(1_000), ms(0));
         assert_eq!(plan.due(ms(0), 2), [name("c.test")]);
         plan.want(&[name("a.test"), name("d.test")].into());
@@ -220,7 +227,7 @@ mod tests {
                 } else {
                     plan.failed(&a, now);
                 }
-                let next = plan.next().unwrap();
+                let next = plan.next(1).unwrap();
                 prop_assert!(next >= now + LEAST && next <= now + MOST);
                 now = next;
             }

@@ -79,7 +79,10 @@ impl Asker {
                 self.stats.lookups.inc();
                 self.lookups.spawn(look_up(self.resolver.clone(), name));
             }
-            let next = self.plan.next().unwrap_or(Duration::from_millis(limits::NAME_MOST_MS));
+            let next = self
+                .plan
+                .next(limits::LOOKUPS_AT_A_TIME)
+                .unwrap_or(Duration::from_millis(limits::NAME_MOST_MS));
             tokio::select! {
                 want = wishes.recv() => match want {
                     Some(want) => self.want(want),
