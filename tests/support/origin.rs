@@ -44,6 +44,8 @@ impl Origin {
 
     fn serving(listener: TcpListener, serve: impl Fn(Visit) + Send + Sync + 'static) -> Origin {
         let address = listener.local_addr().expect("an address");
+        // What std asks for is not enough for a crowd.
+        socket2::SockRef::from(&listener).listen(4096).expect("a listening socket");
         let told = Arc::new(Told::default());
         let (seen, serve) = (Arc::clone(&told), Arc::new(serve));
         thread::spawn(move || {
