@@ -163,8 +163,6 @@ pub const WARM_MS: u64 = 200;
 pub const WARM_CONNECTIONS: usize = 256;
 /// How long a client that waits for 100 (Continue) waits for the origin's word, in milliseconds; then the router gives it.
 pub const CONTINUE_MS: u64 = 1_000;
-/// How long an answer is still waited for when the client has sent FIN, in milliseconds: it may be gone, or wait for it.
-pub const HALF_CLOSED_MS: u64 = 10_000;
 /// Requests that one connection may have answered in a row before other tasks run.
 pub const REQUESTS_PER_TURN: u32 = 32;
 /// Interim (1xx) responses before a final one; beyond: 502.

@@ -94,11 +94,6 @@ impl Stream {
         self.core.driver(|d| d.poll_fault(self.slot, cx.waker()))
     }
 
-    /// The peer has sent FIN. Whoever waits in [`poll_broken`](Self::poll_broken) is woken when it comes.
-    pub fn has_ended(&self) -> bool {
-        self.core.driver(|d| d.has_ended(self.slot))
-    }
-
     /// True if nothing unread has come: the test of a pooled connection before it is used again.
     pub fn is_quiet(&self) -> bool {
         self.core.driver(|d| d.is_quiet(self.slot))

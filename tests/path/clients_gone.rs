@@ -1,6 +1,6 @@
 //! Clients that go away: whatever the moment, nothing of them stays.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::origin::ok;
 use crate::support::*;
@@ -123,25 +123,43 @@ fn a_reset_ends_the_wait_at_once() {
     router.wait_quiet();
 }
 
-/// A FIN may mean that the client is gone, so its request does not hold the origin for as long as others may.
+/// A FIN may mean that the client is gone, or that it has said all that it has to say: its answer is waited for as any
+/// other's, and no longer.
 #[test]
-fn a_fin_shortens_the_wait() {
+fn a_fin_leaves_the_wait_as_it_is() {
+    const PATIENCE: Duration = Duration::from_millis(1500);
     let origin = Origin::start(|mut visit| {
-        if visit.head().is_ok() {
-            visit.wait_for_end();
+        while let Ok((head, _)) = visit.request() {
+            if head.path() == "/never" {
+                return visit.wait_for_end();
+            }
+            pause(PATIENCE - Duration::from_millis(500));
+            visit.say("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthe ");
+            pause(Duration::from_millis(200));
+            visit.say("whole");
         }
     });
-    let router = Setup::to(&[origin.address]).start();
-    let mut early = router.connect();
-    early.send(GET).unwrap();
-    wait_until("the request is at the origin", || origin.open() == 1);
-    drop(early);
-    let mut late = router.connect();
-    late.send(GET).unwrap();
-    drop(late);
-    // The timeout for an answer is a minute, the longest that `wait_until` waits is less.
-    wait_until("the origin's connections are closed", || origin.connections() == 2 && origin.open() == 0);
-    assert_eq!(router.metric_with("ringway_failures_total", "reason=\"client_gone\""), 2);
+    let router = Setup::to(&[origin.address]).set("timeouts.response_head", "1500ms").start();
+    let half_closed = |request: &str| {
+        let mut client = router.connect();
+        client.send(request).unwrap();
+        client.finish_sending();
+        client
+    };
+    let post = "POST /late HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\nhi";
+    let late = ["GET /late HTTP/1.1\r\nHost: a.test\r\n\r\n", post].map(half_closed);
+    let began = Instant::now();
+    let mut never = half_closed("GET /never HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    let mut gone = router.connect();
+    gone.send("GET /never HTTP/1.1\r\nHost: a.test\r\n\r\n").unwrap();
+    drop(gone);
+    for mut client in late {
+        assert_eq!(client.response().unwrap().text(), "the whole");
+        assert_eq!(client.end(), Cut::Closed);
+    }
+    assert_eq!(never.response().unwrap().status, 504);
+    assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
+    wait_until("the origin's connections are closed", || origin.connections() >= 3 && origin.open() <= 2);
     router.wait_quiet();
 }
 

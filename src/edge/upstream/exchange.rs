@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use super::KeptBody;
 use super::connect::{self, Origin};
-use super::response::{Awaited, may_yet_be_read, patience};
+use super::response::{Awaited, may_yet_be_read};
 use super::trial::{Trial, end_of};
 use super::turn::Turn;
 use super::upload::{RequestBody, Upload, UploadState};
@@ -173,13 +173,12 @@ impl Exchange<'_> {
             if let Some(body) = body {
                 body.send((&mut client.reader, down), up, trial.kept, record).await?;
             }
-            up.set_timeout(patience(down, timeouts.response_head));
+            up.set_timeout(timeouts.response_head);
             Ok(())
         });
         let mut upload = Upload { body: upload, state: UploadState::Going };
         let reader = &mut origin.reader;
-        let within = timeouts.response_head;
-        let awaited = Awaited { edge, origin: up, reader, client: down, scratch, identity, record, within };
+        let awaited = Awaited { edge, origin: up, reader, client: down, scratch, identity, record };
         record.watch.enter(Stage::Wait, edge.core.now());
         let length = upload.beside(awaited.head()).await?;
         record.watch.enter(Stage::Body, edge.core.now());

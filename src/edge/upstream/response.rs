@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
-use std::time::Duration;
 
 use crate::config::{Limits, RequestLimits};
 use crate::edge::core::Edge;
@@ -14,7 +13,7 @@ use crate::edge::request::{Identity, Scratch};
 use crate::limits;
 use crate::observe::Reason;
 use crate::proto::http1::{Framing, Parsed, ResponseHead};
-use crate::runtime::{Fault, Stream};
+use crate::runtime::Stream;
 
 /// A response that is waited for.
 pub(super) struct Awaited<'a> {
@@ -25,8 +24,6 @@ pub(super) struct Awaited<'a> {
     pub(super) scratch: &'a mut Scratch,
     pub(super) identity: &'a Identity,
     pub(super) record: &'a Record,
-    /// How long the origin may take, from when it has the request.
-    pub(super) within: Duration,
 }
 
 impl Awaited<'_> {
@@ -36,10 +33,10 @@ impl Awaited<'_> {
     /// The origin broke off, took too long or answered with nonsense; or the client is gone.
     pub(super) async fn head(mut self) -> Result<usize, Failure> {
         self.scratch.response.restart();
-        let (mut interim, mut half_closed) = (0, self.client.has_ended());
+        let mut interim = 0;
         loop {
             match self.judge()? {
-                Parsed::Partial => self.more(&mut half_closed).await?,
+                Parsed::Partial => self.more().await?,
                 Parsed::Complete { len } if !self.scratch.response.is_interim() => return Ok(len),
                 // Nobody waits for room for them, so they are few.
                 Parsed::Complete { len } if interim < limits::INTERIM_RESPONSES_MAX => {
@@ -80,20 +77,12 @@ impl Awaited<'_> {
         Ok(parsed)
     }
 
-    /// Waits for more octets of the origin, and for a client that leaves meanwhile.
-    async fn more(&mut self, half_closed: &mut bool) -> Result<(), Failure> {
-        let (origin, client, within) = (self.origin, self.client, self.within);
+    /// Waits for more octets of the origin, and for a client that resets meanwhile. One that has only sent FIN may have
+    /// closed its sending side alone and is owed its answer (RFC 9112, 9.6); whether it is gone, only an answer would show.
+    async fn more(&mut self) -> Result<(), Failure> {
+        let (origin, client) = (self.origin, self.client);
         let more = poll_fn(|cx| match self.reader.poll_more(origin, cx) {
-            Poll::Pending => {
-                if !*half_closed && client.has_ended() {
-                    *half_closed = true;
-                    origin.set_timeout(patience(client, within));
-                }
-                client.poll_broken(cx).map(|_| Err(Reason::ClientGone.into()))
-            }
-            Poll::Ready(Err(Fault::TimedOut)) if *half_closed && patience(client, within) < within => {
-                Poll::Ready(Err(Reason::ClientGone.into()))
-            }
+            Poll::Pending => client.poll_broken(cx).map(|_| Err(Reason::ClientGone.into())),
             Poll::Ready(more) => Poll::Ready(more.map_err(Failure::of_origin)),
         });
         match more.await? {
@@ -101,15 +90,6 @@ impl Awaited<'_> {
             false if self.reader.is_empty() => Err(Reason::OriginClosed.into()),
             false => Err(Reason::OriginMalformed.into()),
         }
-    }
-}
-
-/// How long a response is waited for, at most `within`. A client that has sent FIN may be gone, which only an answer would
-/// show, and its request should not hold an origin for as long as others may.
-pub(super) fn patience(client: &Stream, within: Duration) -> Duration {
-    match client.has_ended() {
-        true => within.min(Duration::from_millis(limits::HALF_CLOSED_MS)),
-        false => within,
     }
 }
 

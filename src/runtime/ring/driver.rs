@@ -271,11 +271,6 @@ impl<K: Kernel> Driver<K> {
         listening && s.received.is_empty() && !s.has(flag::EOF) && s.errno == 0
     }
 
-    /// The peer has sent FIN, as far as is known.
-    pub(crate) fn has_ended(&self, slot: u32) -> bool {
-        self.slots[slot as usize].has(flag::EOF)
-    }
-
     /// The error that ended the stream, if one did; asks nothing of the kernel.
     pub(crate) fn poll_fault(&mut self, slot: u32, waker: &Waker) -> Poll<Fault> {
         let s = &mut self.slots[slot as usize];
