@@ -236,9 +236,12 @@ pub const SERVICE_ERRORS_PENDING: usize = 256;
 pub const SERVICE_ERRORS_AGE_MS: u64 = 60_000;
 
 // Admin listener.
-/// Connections at a time; more wait in the kernel's queue.
+/// Connections at a time. One more takes the place of the longest without a whole request (ringway_admin_evicted_total), or
+/// waits until one is answered.
 pub const ADMIN_CONNECTIONS_MAX: usize = 64;
-/// A connection carries one request and is cut after this, in milliseconds.
+/// How long the head of its request may take, in milliseconds.
+pub const ADMIN_HEAD_MS: u64 = 3_000;
+/// A connection carries one request and is cut so long after its head, in milliseconds.
 pub const ADMIN_CONNECTION_MS: u64 = 10_000;
 /// Octets of a request's body.
 pub const ADMIN_BODY_OCTETS: usize = 1_024;

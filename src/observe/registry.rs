@@ -4,6 +4,7 @@
 //! labels, and the histograms, are summed over the cores, to keep the number of series small.
 
 use super::access::LogStats;
+use super::cell::Counter;
 use super::config_stats::ConfigStats;
 use super::errors::{ErrorCounters, ErrorKind, ServiceErrors};
 use super::histogram::{self, Reading};
@@ -48,6 +49,8 @@ pub struct Registry {
     pub names: Arc<NameStats>,
     pub services: Arc<ServiceErrors>,
     pub slow: SlowNotes,
+    /// Connections of the admin listener that had to make room. Its thread's.
+    pub admin_evicted: Counter,
     pub node: NodeLabels,
     /// Asked at each scrape; `None` while there is no table.
     pub table: Box<dyn Fn() -> Option<TableFigures> + Send + Sync>,
@@ -209,6 +212,9 @@ impl Registry {
     fn state(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "1 if this router should be sent traffic, as /readyz says.";
         single_gauge(out, "ringway_ready", help, None, u64::from(self.readiness.is_ready()))?;
+        let help = "Connections of the admin listener closed for another: all its places were taken, and theirs longest without \
+                    a whole request.";
+        single_count(out, "ringway_admin_evicted", help, self.admin_evicted.get())?;
         let hosts = (self.table)().map_or(0, |table| table.hosts);
         single_gauge(
             out,

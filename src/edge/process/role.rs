@@ -21,7 +21,7 @@ use crate::limits;
 use crate::observe::access::LogError;
 use crate::observe::admin::{self, Admin, AdminError};
 use crate::observe::process_log::{Level, event};
-use crate::observe::{NameStats, NodeLabels, Registry, SlowNotes, TableFigures};
+use crate::observe::{Counter, NameStats, NodeLabels, Registry, SlowNotes, TableFigures};
 use crate::runtime::machine::{self, Lacking};
 use crate::runtime::{Signal, keep_code, listener, millis, on_signal};
 
@@ -195,6 +195,7 @@ fn registry(router: &mut Router, node: NodeLabels, shown: Shown, names: Arc<Name
         names,
         services: Arc::clone(&shown.errors),
         slow: SlowNotes::new(std::mem::take(&mut router.slow)),
+        admin_evicted: Counter::default(),
         node,
         table: Box::new(move || Some(shown.figures())),
     }

@@ -98,11 +98,11 @@ impl AdminListener {
     fn serve_within(self, bounds: Bounds, admin: Admin) -> Result<AdminThread, AdminError> {
         let start = || {
             let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
+            let registry = Arc::clone(&admin.registry);
             let listener = {
                 let _context = runtime.enter();
-                Bounded::new(tokio::net::TcpListener::from_std(self.socket)?, bounds)
+                Bounded::new(tokio::net::TcpListener::from_std(self.socket)?, bounds, Arc::clone(&registry))
             };
-            let registry = Arc::clone(&admin.registry);
             let router = routes::router(Shown {
                 exposition: Exposition::new(Arc::clone(&admin.registry)),
                 admin,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
 use super::{Admin, AdminError, AdminThread, Bounds, Reloaded, bind};
+use crate::limits::ADMIN_CONNECTIONS_MAX;
 use crate::observe::Readiness;
 use crate::observe::registry::tests::{families, registry};
 use serde_json::{Value, json};
@@ -176,8 +177,8 @@ fn time_until_closed(mut stream: &TcpStream) -> Duration {
 
 #[test]
 fn silent_and_slow_clients_hold_it_for_their_time_only() {
-    let time = Duration::from_millis(300);
-    let served = served(Bounds { connections: 2, time });
+    let head = Duration::from_millis(300);
+    let served = served(Bounds { head, ..Bounds::default() });
     let address = served.thread.address();
     let begun = Instant::now();
     let silent = connect(address);
@@ -193,12 +194,57 @@ fn silent_and_slow_clients_hold_it_for_their_time_only() {
             })
             .count()
     });
-    assert_eq!(ask(address, "GET /healthz", "").status, 200);
-    // Both places were taken before, so this one had to wait for one of them.
-    assert!(begun.elapsed() >= time, "answered after {:?}", begun.elapsed());
     assert!(time_until_closed(&silent) < PATIENCE);
+    assert!(begun.elapsed() >= head, "closed after {:?}", begun.elapsed());
     assert!(time_until_closed(&slow) < PATIENCE);
     assert!(dripping.join().unwrap() < 4000, "the slow client was cut");
+    served.thread.stop();
+}
+
+/// Places that idle clients hold are not lost to those who ask: the longest idle one makes room.
+#[test]
+fn idle_clients_starve_nobody() {
+    let served = served(Bounds { head: PATIENCE, ..Bounds::default() });
+    let address = served.thread.address();
+    let idle: Vec<TcpStream> = (0..ADMIN_CONNECTIONS_MAX).map(|_| connect(address)).collect();
+    let begun = Instant::now();
+    assert_eq!(ask(address, "GET /healthz", "").status, 200);
+    assert!(begun.elapsed() < Duration::from_secs(1), "answered after {:?}", begun.elapsed());
+    assert!(time_until_closed(&idle[0]) < Duration::from_secs(1));
+    let counted = ask(address, "GET /metrics", "").body;
+    assert!(counted.contains("\nringway_admin_evicted_total 1\n"), "one made room");
+    // The others are as they were.
+    for mut stream in idle.into_iter().skip(1) {
+        write!(stream, "GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    }
+    served.thread.stop();
+}
+
+/// Who has asked is not sent away for others; they wait until he is answered.
+#[test]
+fn a_request_under_way_keeps_its_place() {
+    let time = Duration::from_millis(400);
+    let served = served(Bounds { connections: 1, time, ..Bounds::default() });
+    let address = served.thread.address();
+    let begun = Instant::now();
+    let mut asked = connect(address);
+    // Its body never comes.
+    let fields = "Content-Length: 5\r\nExpect: 100-continue\r\n";
+    write!(asked, "PUT /v1/log-level HTTP/1.1\r\nHost: {address}\r\n{fields}\r\n").unwrap();
+    let leave = b"HTTP/1.1 100 Continue\r\n\r\n";
+    let mut got = [0; 25];
+    asked.read_exact(&mut got).unwrap();
+    assert_eq!(&got, leave);
+    let mut later = connect(address);
+    assert!(time_until_closed(&asked) < PATIENCE);
+    assert!(begun.elapsed() >= time, "closed after {:?}", begun.elapsed());
+    write!(later, "GET /healthz HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    later.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     served.thread.stop();
 }
 

@@ -4,7 +4,7 @@
 use super::{Exposition, NodeLabels, Registry, TableFigures};
 use crate::observe::SlowNotes;
 use crate::observe::access::LogStats;
-use crate::observe::{ErrorKind, PendingErrors, Readiness, Reason, Times};
+use crate::observe::{Counter, ErrorKind, PendingErrors, Readiness, Reason, Times};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ pub(crate) fn registry(cores: usize) -> Registry {
         names: Arc::default(),
         services: Arc::default(),
         slow: SlowNotes::default(),
+        admin_evicted: Counter::default(),
         node: NodeLabels { id: "edge-1".into(), region: "local".into(), pop: "a\"b\\c\nd".into() },
         table: Box::new(|| Some(TableFigures { hosts: 4_000_000, digest: "00ff".into() })),
     }
