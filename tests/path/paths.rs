@@ -39,6 +39,17 @@ fn octets_go_on_as_they_came_unless_dots_are_resolved() {
     assert_eq!(arrive(Some("strict"), &asked), [first, None, None, None, None, None, None]);
 }
 
+/// What RFC 3986 would have encoded, and browsers leave as it is.
+#[test]
+fn characters_that_mean_the_same_to_all_pass_everywhere() {
+    let asked = ["/a\"<b>^`{|}", "/?\"<>^`{|}\\..\\x"];
+    let same = asked.map(|path| Some(path.to_owned()));
+    for paths in [None, Some("strict"), Some("raw")] {
+        assert_eq!(arrive(paths, &asked), same, "{paths:?}");
+    }
+    assert_eq!(arrive(Some("strict"), &["/a\\b", "/..\\b"]), [None, None]);
+}
+
 #[test]
 fn an_absolute_target_is_resolved_too() {
     let origin = Origin::saying("fine");

@@ -71,6 +71,22 @@ impl FramingFields {
     }
 }
 
+/// A Content-Length value has no leading zeros, which some take for the mark of an octal number.
+#[inline]
+pub(super) fn is_canonical(digits: &[u8]) -> bool {
+    !matches!(digits, [b'0', _, ..])
+}
+
+/// Appends a Content-Length line that says the same without them.
+#[cold]
+pub(super) fn write_length(out: &mut Vec<u8>, digits: &[u8]) {
+    let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+    let first = zeros.min(digits.len().saturating_sub(1));
+    out.extend_from_slice(b"Content-Length: ");
+    out.extend_from_slice(digits.get(first..).unwrap_or_default());
+    out.extend_from_slice(b"\r\n");
+}
+
 /// 1*DIGIT within 64 bits.
 pub(super) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {

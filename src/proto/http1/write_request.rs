@@ -2,7 +2,7 @@
 //! connection, plus what the gateway vouches for. Untouched lines that lie together are copied together.
 
 use super::field::{Field, Known};
-use super::framing::{Framing, Version};
+use super::framing::{Framing, Version, is_canonical, write_length};
 use super::request::RequestHead;
 use crate::proto::trace::{RequestId, TraceContext};
 
@@ -53,6 +53,9 @@ pub fn write_request_head(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], 
         }
         out.extend_from_slice(octets.get(run..field.line_start()).unwrap_or_default());
         run = fields.get(at + 1).map_or(end, Field::line_start);
+        if field.known() == Known::ContentLength {
+            write_length(out, field.value(octets));
+        }
     }
     out.extend_from_slice(octets.get(run..end).unwrap_or_default());
     add_hop(out, head, upgrade);
@@ -93,7 +96,7 @@ fn is_kept(
     let kept = match field.known() {
         Known::Other | Known::Date => true,
         // Without these the origin would read another message; they cannot be nominated.
-        Known::ContentLength => return true,
+        Known::ContentLength => return is_canonical(field.value(octets)),
         Known::Host => return !head.has_absolute_target(),
         Known::Expect => head.version() == Version::Http11,
         // One less goes on.

@@ -1,7 +1,7 @@
 //! The response head as it goes to the client, and how its body must be sent.
 
 use super::field::{Field, Known};
-use super::framing::{Framing, Version};
+use super::framing::{Framing, Version, is_canonical, write_length};
 use super::response::ResponseHead;
 use crate::proto::date::HttpDate;
 use crate::proto::trace::RequestId;
@@ -66,6 +66,9 @@ pub fn write_response_head(
         }
         out.extend_from_slice(octets.get(run..field.line_start()).unwrap_or_default());
         run = fields.get(at + 1).map_or(end, Field::line_start);
+        if field.known() == Known::ContentLength && may_tell_length(head) {
+            write_length(out, field.value(octets));
+        }
     }
     out.extend_from_slice(octets.get(run..end).unwrap_or_default());
     if upgrade {
@@ -93,11 +96,15 @@ fn status_line(out: &mut Vec<u8>, head: &ResponseHead, octets: &[u8]) -> usize {
     CODE_END
 }
 
+/// RFC 9110, 8.6: never in 1xx and 204; in answers to HEAD and in 304 it tells of another message.
+fn may_tell_length(head: &ResponseHead) -> bool {
+    !matches!(head.status(), 100..=199 | 204)
+}
+
 #[inline]
 fn is_kept(field: &Field, head: &ResponseHead, octets: &[u8], upgrade: bool) -> bool {
     let kept = match field.known() {
-        // RFC 9110, 8.6: never in 1xx and 204; in answers to HEAD and in 304 it tells of another message.
-        Known::ContentLength => return !matches!(head.status(), 100..=199 | 204),
+        Known::ContentLength => return may_tell_length(head) && is_canonical(field.value(octets)),
         Known::Upgrade => return upgrade,
         Known::Connection
         | Known::Http2Settings
