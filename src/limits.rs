@@ -177,6 +177,8 @@ pub const LINGER_MS: u64 = 2_000;
 /// How long an endpoint that failed is left alone, in milliseconds: at first, and at most after failing again and again.
 pub const BACKOFF_FIRST_MS: u64 = 100;
 pub const BACKOFF_MOST_MS: u64 = 10_000;
+/// How long after its last answer in HTTP/1.0 an endpoint is not sent chunks, in milliseconds.
+pub const HTTP10_MS: u64 = 600_000;
 /// A connect that takes longer than this makes its endpoint the last to be chosen until it has come about, in
 /// milliseconds. Shorter than a lost SYN's second try (1 s), longer than a way round the earth.
 pub const CONNECT_SUSPECT_MS: u64 = 300;

@@ -117,6 +117,7 @@ impl Failure {
             }
             Reason::HeadTooLarge => ProblemKind::HeadTooLarge,
             Reason::TargetTooLong => ProblemKind::TargetTooLong,
+            Reason::LengthRequired => ProblemKind::LengthRequired,
             Reason::ExpectationFailed => ProblemKind::ExpectationFailed,
             Reason::ContentTooLarge => ProblemKind::ContentTooLarge,
             Reason::MethodNotAllowed => ProblemKind::MethodNotAllowed,

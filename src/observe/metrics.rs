@@ -162,12 +162,26 @@ scalars! {
     }
 }
 
-type Failures = [Counter; Reason::COUNT];
+/// Failures by their reason.
+#[derive(Debug)]
+pub struct Failures([Counter; Reason::COUNT]);
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self([const { Counter::new(0) }; Reason::COUNT])
+    }
+}
+
+impl Failures {
+    pub(super) fn get(&self, reason: Reason) -> u64 {
+        self.0[reason as usize].get()
+    }
+}
 
 impl CoreMetrics {
     #[inline]
     pub fn failed(&self, reason: Reason) {
-        self.failures[reason as usize].inc();
+        self.failures.0[reason as usize].inc();
     }
 
     /// Counts a request that ended with `status` (0 if it got no answer), and its times.
@@ -284,9 +298,9 @@ mod tests {
         assert_eq!(metrics.requests.counts(), [0, 0, 0, 0, 1]);
         let sums = [&metrics.duration, &metrics.origin, &metrics.overhead].map(|times| times.read().sum_ns);
         assert_eq!(sums, [5_000_000, 3_000_000, 2_000_000]);
-        let failures: Vec<u64> = metrics.failures.iter().map(|counter| counter.get()).collect();
-        assert_eq!(failures.iter().sum::<u64>(), 1);
-        assert_eq!(failures[Reason::OriginReset as usize], 1);
+        let failures = Reason::ALL.iter().map(|&reason| metrics.failures.get(reason));
+        assert_eq!(failures.sum::<u64>(), 1);
+        assert_eq!(metrics.failures.get(Reason::OriginReset), 1);
     }
 
     #[test]

@@ -70,6 +70,8 @@ reasons! {
     TargetTooLong = "target_too_long", Client;
     /// The request's content is longer than its service takes.
     ContentTooLarge = "content_too_large", Client;
+    /// The request's content comes in chunks, and the endpoint is known to speak HTTP/1.0, which has none.
+    LengthRequired = "length_required", Client;
     /// Something other than 100-continue is expected.
     ExpectationFailed = "expectation_failed", Client;
     /// The method is known and refused.

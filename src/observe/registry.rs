@@ -116,8 +116,8 @@ impl Registry {
     fn failures(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Requests that failed, by reason and by whose fault it was.";
         let mut family = out.encode_descriptor("ringway_failures", help, None, MetricType::Counter)?;
-        for (at, reason) in Reason::ALL.iter().enumerate() {
-            let sum: u64 = self.cores.iter().map(|core| core.failures[at].get()).sum();
+        for &reason in Reason::ALL {
+            let sum: u64 = self.cores.iter().map(|core| core.failures.get(reason)).sum();
             count(&mut family, &[("reason", reason.as_str()), ("fault", reason.fault().as_str())], sum)?;
         }
         Ok(())

@@ -225,6 +225,41 @@ fn requests_behind_a_last_one_are_not_served() {
     assert!(origin.requests().iter().all(|head| head.path() != "/behind"));
 }
 
+/// HTTP/1.0 knows no chunks: to it they are what follows the request, which is the next one.
+#[test]
+fn an_origin_of_http10_gets_no_chunks_once_it_is_known() {
+    let (seen, told) = std::sync::mpsc::channel();
+    let origin = Origin::start(move |mut visit| {
+        while let Ok(head) = visit.head() {
+            let body = match head.get("content-length") {
+                Some(_) => visit.wire.body(&head, false).unwrap_or_default(),
+                None => Vec::new(),
+            };
+            let _ = seen.send((visit.number, head.start.clone(), body));
+            visit.say("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let router = Setup::to(&[origin.address]).set("cores", serde_json::json!([0])).start();
+    let chunked = "POST /up HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let body = "2\r\nhi\r\n0\r\n\r\n";
+    let mut client = router.connect();
+    // Nobody knows yet what the origin speaks. The connection is not used again.
+    assert_eq!(client.ask(format!("{chunked}{body}")).status, 200);
+    assert_eq!(client.ask(GET).text(), "ok");
+    assert!(told.try_iter().any(|(number, start, _)| number == 1 && start.starts_with("GET / ")));
+    // Now it is known, and remembered while nothing is kept there.
+    let refused = client.ask(format!("{chunked}{body}"));
+    assert_eq!(
+        (refused.status, refused.problem()["type"].as_str()),
+        (411, Some("urn:ringway:problem:length-required"))
+    );
+    assert_eq!(client.end(), Cut::Closed);
+    assert_eq!(router.metric_with("ringway_failures_total", "reason=\"length_required\""), 1);
+    let mut client = router.connect();
+    assert_eq!(client.ask("POST /up HTTP/1.1\r\nHost: a.test\r\nContent-Length: 2\r\n\r\nhi").text(), "ok");
+    assert!(told.try_iter().all(|(_, start, body)| start != "POST /up HTTP/1.1" || body == b"hi"));
+}
+
 #[test]
 fn kept_connections_age_and_are_bounded() {
     let origin = Origin::saying("fine");

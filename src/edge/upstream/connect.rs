@@ -14,6 +14,7 @@ use crate::edge::failure::Failure;
 use crate::edge::reader::Reader;
 use crate::limits;
 use crate::observe::{CoreMetrics, Reason};
+use crate::proto::http1::Version;
 use crate::runtime::{Core, Stream};
 
 /// A connection on which a request may be sent.
@@ -132,8 +133,8 @@ pub(in crate::edge) fn probe(
 
 impl Origin {
     /// The endpoint has answered; the connection may wait for as long as `idle` after that.
-    pub(super) fn answered(&self, idle: Duration) {
-        self.lease.answered();
+    pub(super) fn answered(&self, version: Version, idle: Duration) {
+        self.lease.answered(version, self.stream.core().now());
         self.idle.set(idle);
     }
 

@@ -9,6 +9,7 @@ use super::idle::Idle;
 use crate::config::Reuse;
 use crate::limits;
 use crate::pick::{Backoff, Outlook, Standing};
+use crate::proto::http1::Version;
 
 const BACKOFF: Backoff = Backoff {
     first: Duration::from_millis(limits::BACKOFF_FIRST_MS),
@@ -18,6 +19,8 @@ const BACKOFF: Backoff = Backoff {
 /// A connect that takes longer makes its endpoint suspect: others are preferred until it has come about.
 const SUSPECT: Duration = Duration::from_millis(limits::CONNECT_SUSPECT_MS);
 
+const HTTP10: Duration = Duration::from_millis(limits::HTTP10_MS);
+
 pub(super) struct Endpoint {
     pub(super) address: SocketAddr,
     pub(super) in_flight: Cell<u32>,
@@ -26,6 +29,8 @@ pub(super) struct Endpoint {
     standing: Cell<Standing>,
     /// Connects under way, and since when none of them has come about.
     connecting: Cell<(u32, Duration)>,
+    /// When it last answered in HTTP/1.0, if that was its last answer.
+    http10: Cell<Option<Duration>>,
     pub(super) reuse: Reuse,
     /// This service's, or what all services share there, as `reuse` says.
     pub(super) idle: Rc<Idle>,
@@ -39,6 +44,7 @@ impl Endpoint {
             standing: Cell::default(),
             born: now,
             connecting: Cell::new((0, Duration::ZERO)),
+            http10: Cell::new(None),
             reuse,
             idle,
         }
@@ -80,6 +86,12 @@ impl Endpoint {
         self.in_flight.get() == 0
             && self.own_idle().is_none_or(Idle::is_empty)
             && self.standing.get() == Standing::Good
+            && self.http10.get().is_none()
+    }
+
+    /// It is known to speak HTTP/1.0 (RFC 9112, 6.1: the version of a prior response).
+    pub(super) fn speaks_http10(&self, now: Instant) -> bool {
+        self.http10.get().is_some_and(|since| self.age(now) < since + HTTP10)
     }
 
     /// The same, as of now: what it failed by is forgotten some day.
@@ -88,6 +100,9 @@ impl Endpoint {
     }
 
     fn is_remembered(&self, now: Instant) -> bool {
+        if self.speaks_http10(now) {
+            return true;
+        }
         match self.standing.get() {
             Standing::Good => false,
             Standing::Away { until, .. } => self.age(now) < until + BACKOFF.most,
@@ -109,9 +124,10 @@ impl Lease {
         &self.0
     }
 
-    /// The endpoint has answered.
-    pub(in crate::edge) fn answered(&self) {
+    /// The endpoint has answered in that version.
+    pub(in crate::edge) fn answered(&self, version: Version, now: Instant) {
         self.0.standing.set(self.0.standing.get().answered());
+        self.0.http10.set((version == Version::Http10).then(|| self.0.age(now)));
     }
 
     /// The endpoint has failed; true if it is left alone from now on and was not before.

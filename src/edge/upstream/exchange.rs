@@ -18,10 +18,10 @@ use crate::edge::log::Record;
 use crate::edge::reply::{Done, Reply};
 use crate::edge::request::{Identity, Scratch};
 use crate::edge::route::{self, Found, Wanted};
-use crate::observe::Stage;
+use crate::observe::{Reason, Stage};
 use crate::policy::{ATTEMPTS_MAX, End};
 use crate::proto::http1::{
-    BodyReader, BodyStep, RequestEdits, idle_time, keep_alive_timeout, write_request_head,
+    BodyReader, BodyStep, Framing, RequestEdits, Version, idle_time, keep_alive_timeout, write_request_head,
 };
 
 /// Everything one exchange works with.
@@ -89,6 +89,10 @@ pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Fai
 impl Exchange<'_> {
     async fn attempt(&mut self, trial: Trial<'_>) -> Result<Attempted, Failure> {
         let Trial { service, address, settings, .. } = trial;
+        let is_chunked = self.scratch.head.framing() == Framing::Chunked;
+        if is_chunked && service.speaks_http10(address, self.edge.core.now()) {
+            return Err(Reason::LengthRequired.into());
+        }
         let fresh = self.record.attempts() > 1;
         self.record.watch.enter(Stage::Connect, self.edge.core.now());
         let mut origin = match connect::to(self.edge, service, address, settings, fresh).await {
@@ -183,7 +187,8 @@ impl Exchange<'_> {
         let length = upload.beside(awaited.head()).await?;
         record.watch.enter(Stage::Body, edge.core.now());
         let theirs = keep_alive_timeout(scratch.response.fields(), &origin.reader.octets()[..length]);
-        origin.answered(idle_time(timeouts.upstream_idle, theirs));
+        let version = scratch.response.version();
+        origin.answered(version, idle_time(timeouts.upstream_idle, theirs));
         if let status @ (502 | 503) = scratch.response.status()
             && let Some(next) = trial.again(edge, scratch, record, End::Answered(status))
         {
@@ -202,11 +207,12 @@ impl Exchange<'_> {
                 || may_yet_be_read(&scratch.response, origin.reader.octets().len() - length),
         };
         let done = upload.beside(reply.pass_on(&mut origin.reader, up, length)).await?;
-        // What is left of a request's body would be taken for the next request.
+        // What is left of a request's body would be taken for the next request, as would chunks by HTTP/1.0.
         let uploaded = upload.is_done();
+        let is_read = version == Version::Http11 || scratch.head.framing() != Framing::Chunked;
         Ok(Conversed::Done(Done {
             client_goes_on: uploaded && done.client_goes_on,
-            origin_goes_on: uploaded && done.origin_goes_on,
+            origin_goes_on: uploaded && is_read && done.origin_goes_on,
         }))
     }
 }

@@ -46,6 +46,12 @@ impl Service {
         (endpoint.outlook(now), endpoint.in_flight.get())
     }
 
+    /// Whether an endpoint is known to speak HTTP/1.0, so that it cannot read chunks.
+    pub(super) fn speaks_http10(&self, address: SocketAddr, now: Instant) -> bool {
+        let endpoints = self.endpoints.borrow();
+        place(&endpoints, address).is_ok_and(|at| endpoints[at].speaks_http10(now))
+    }
+
     /// How bad an endpoint is beside others that may not be asked either: less is better.
     pub(in crate::edge) fn badness(&self, address: SocketAddr, now: Instant) -> Duration {
         let endpoints = self.endpoints.borrow();
