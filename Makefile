@@ -35,7 +35,7 @@ bench: ## the parts timed alone, then ringway beside nginx, haproxy and pingora:
 soak: install ## the tests with their long proofs at full length: bodies of 1 GiB, crowds of 9,000, a million mixed requests
 	@RINGWAY_SOAK=20 cargo test --locked --workspace --lib --bins --tests
 
-fuzz: install ## every fuzz target, MINUTES=1 each
+fuzz: install ## every fuzz target, MINUTES=1 each; what it learns stays out of git (tests/fuzz/README.md)
 	@tools/fuzz $$(( $(MINUTES) * 60 ))
 
 conformance: ## the corpus of HTTP/1.1 cases against nginx and haproxy too: the tables in docs/conformance.md

@@ -38,7 +38,7 @@ const ADDED_OCTETS: usize = 512;
 /// Appends the head to send to the origin, as HTTP/1.1 with the body framed as `head.framing()` says.
 /// `octets` is what `head` was parsed from.
 ///
-/// Removed: what RFC 9110, 7.6.1 names or `Connection` nominates, X-Verified-*, X-Attempt, X-Request-Id,
+/// Removed: what RFC 9110, 7.6.1 names or `Connection` nominates, Proxy, X-Verified-*, X-Attempt, X-Request-Id,
 /// traceparent, and from peers not trusted X-Forwarded-* and Forwarded. `Via` is added to requests alone
 /// (7.6.3 asks no more of a gateway).
 pub fn write_request_head(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], edits: &RequestEdits<'_>) {
