@@ -94,7 +94,7 @@ impl Candidates<'_> {
         let Candidates { edge, id, service, endpoints } = self;
         let load = |at| {
             let address = self.address(at, except)?;
-            match service.outlook(address, edge.core.now()) {
+            match edge.pool.outlook(service, address, edge.core.now()) {
                 (Outlook::Good, load) => Some(load),
                 (Outlook::Bad, _) => None,
                 (Outlook::Due, _) => {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::endpoint::Lease;
-use super::idle::Kept;
+use super::link::Kept;
 use super::service::{Open, Service};
 use crate::config::ServiceSettings;
 use crate::edge::core::Edge;
@@ -43,7 +43,7 @@ pub(super) async fn to(
     let (core, metrics, reader) = (&edge.core, &edge.metrics, Reader::default());
     let idle = Cell::new(settings.timeouts.upstream_idle);
     let lease = edge.pool.lease(service, address, core.now(), settings.reuse);
-    let kept = if fresh { None } else { lease.endpoint().idle.take(core.now(), metrics) };
+    let kept = if fresh { None } else { lease.endpoint().link.take(core.now(), metrics) };
     if let Some(Kept { stream, open, carried, .. }) = kept {
         let open = open.unwrap_or_else(|| count(edge, service, settings));
         return Ok(Origin { stream, reader, lease, open, idle, reused: carried });

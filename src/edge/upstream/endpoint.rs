@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::idle::Idle;
+use super::link::Link;
 use crate::config::Reuse;
 use crate::limits;
 use crate::pick::{Backoff, Outlook, Standing};
@@ -23,7 +23,8 @@ const HTTP10: Duration = Duration::from_millis(limits::HTTP10_MS);
 
 pub(super) struct Endpoint {
     pub(super) address: SocketAddr,
-    pub(super) in_flight: Cell<u32>,
+    /// Of this service.
+    in_flight: Cell<u32>,
     /// From here its times count.
     born: Instant,
     standing: Cell<Standing>,
@@ -33,11 +34,11 @@ pub(super) struct Endpoint {
     http10: Cell<Option<Duration>>,
     pub(super) reuse: Reuse,
     /// This service's, or what all services share there, as `reuse` says.
-    pub(super) idle: Rc<Idle>,
+    pub(super) link: Rc<Link>,
 }
 
 impl Endpoint {
-    pub(super) fn new(address: SocketAddr, now: Instant, reuse: Reuse, idle: Rc<Idle>) -> Endpoint {
+    pub(super) fn new(address: SocketAddr, now: Instant, reuse: Reuse, link: Rc<Link>) -> Endpoint {
         Endpoint {
             address,
             in_flight: Cell::new(0),
@@ -46,7 +47,7 @@ impl Endpoint {
             connecting: Cell::new((0, Duration::ZERO)),
             http10: Cell::new(None),
             reuse,
-            idle,
+            link,
         }
     }
 
@@ -77,14 +78,14 @@ impl Endpoint {
     }
 
     /// What this service alone keeps there.
-    pub(super) fn own_idle(&self) -> Option<&Idle> {
-        (self.reuse == Reuse::Service).then_some(&*self.idle)
+    pub(super) fn own_link(&self) -> Option<&Link> {
+        (self.reuse == Reuse::Service).then_some(&*self.link)
     }
 
     /// Nobody uses it, and nothing of it is worth remembering.
     pub(super) fn is_vacant(&self) -> bool {
         self.in_flight.get() == 0
-            && self.own_idle().is_none_or(Idle::is_empty)
+            && self.own_link().is_none_or(Link::is_empty)
             && self.standing.get() == Standing::Good
             && self.http10.get().is_none()
     }
@@ -96,7 +97,7 @@ impl Endpoint {
 
     /// The same, as of now: what it failed by is forgotten some day.
     pub(super) fn may_be_forgotten(&self, now: Instant) -> bool {
-        self.in_flight.get() == 0 && self.own_idle().is_none_or(Idle::is_empty) && !self.is_remembered(now)
+        self.in_flight.get() == 0 && self.own_link().is_none_or(Link::is_empty) && !self.is_remembered(now)
     }
 
     fn is_remembered(&self, now: Instant) -> bool {
@@ -117,6 +118,7 @@ pub(in crate::edge) struct Lease(Rc<Endpoint>);
 impl Lease {
     pub(super) fn new(endpoint: Rc<Endpoint>) -> Lease {
         endpoint.in_flight.set(endpoint.in_flight.get() + 1);
+        endpoint.link.in_flight.set(endpoint.link.in_flight.get() + 1);
         Lease(endpoint)
     }
 
@@ -153,6 +155,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.0.in_flight.set(self.0.in_flight.get() - 1);
+        self.0.link.in_flight.set(self.0.link.in_flight.get() - 1);
     }
 }
 

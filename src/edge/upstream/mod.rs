@@ -3,8 +3,8 @@
 mod connect;
 mod endpoint;
 mod exchange;
-mod idle;
 mod kept_body;
+mod link;
 mod pool;
 mod response;
 mod service;

@@ -9,17 +9,18 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::endpoint::Lease;
-use super::idle::{Idle, Kept};
+use super::link::{Kept, Link};
 use super::service::Service;
 use crate::config::{Reuse, UpstreamLimits};
 use crate::limits;
 use crate::observe::CoreMetrics;
+use crate::pick::Outlook;
 
 /// Endpoints, and connections to them, belong to one service each: what one tenant's endpoint does never touches another's.
 /// Only services that are told to ([`Reuse::Endpoint`]) share connections.
 pub(in crate::edge) struct Pool {
     services: RefCell<HashMap<Rc<str>, Rc<Service>, foldhash::fast::RandomState>>,
-    shared: RefCell<HashMap<SocketAddr, Rc<Idle>, foldhash::fast::RandomState>>,
+    shared: RefCell<HashMap<SocketAddr, Rc<Link>, foldhash::fast::RandomState>>,
     metrics: Arc<CoreMetrics>,
 }
 
@@ -56,10 +57,22 @@ impl Pool {
         service.lease(address, now, reuse, shared)
     }
 
+    /// Whether a request of `service` may go to an endpoint now, and how many others this core has there, those of all
+    /// services that share connections to it included.
+    pub(in crate::edge) fn outlook(
+        &self,
+        service: &Service,
+        address: SocketAddr,
+        now: Instant,
+    ) -> (Outlook, u32) {
+        let shared = || self.shared.borrow().get(&address).map_or(0, |link| link.in_flight.get());
+        service.outlook(address, now).unwrap_or_else(|| (Outlook::Good, shared()))
+    }
+
     /// Keeps a connection for its next request, if `most` allows it. With so many on the core that clients might find no
     /// room, those that would end first are closed.
     pub(super) fn keep(&self, service: &Service, lease: &Lease, mut kept: Kept, most: &UpstreamLimits) {
-        if lease.endpoint().own_idle().is_none() {
+        if lease.endpoint().own_link().is_none() {
             kept.open = None;
         }
         let core = kept.stream.core();
@@ -73,13 +86,13 @@ impl Pool {
     /// Closes the [`limits::KEPT_THINNED`] connections that would end first.
     fn thin(&self) {
         let mut ends = Vec::new();
-        self.each_idle(|idle| idle.ends(&mut ends));
+        self.each_link(|link| link.ends(&mut ends));
         let count = limits::KEPT_THINNED.min(ends.len());
         let Some(last) = count.checked_sub(1) else { return };
         let (_, end, _) = ends.select_nth_unstable(last);
         let end = *end;
-        self.each_idle(|idle| {
-            let closed = idle.close_until(end, &self.metrics);
+        self.each_link(|link| {
+            let closed = link.close_until(end, &self.metrics);
             self.metrics.upstream_evicted.add(closed as u64);
         });
     }
@@ -96,9 +109,9 @@ impl Pool {
         }
     }
 
-    fn each_idle(&self, mut with: impl FnMut(&Idle)) {
-        self.shared.borrow().values().for_each(|idle| with(idle));
-        self.services.borrow().values().for_each(|service| service.each_own_idle(&mut with));
+    fn each_link(&self, mut with: impl FnMut(&Link)) {
+        self.shared.borrow().values().for_each(|link| with(link));
+        self.services.borrow().values().for_each(|service| service.each_own_link(&mut with));
     }
 
     /// Closes kept connections that are broken or too old, and forgets what is not in use.
@@ -107,15 +120,15 @@ impl Pool {
             let is_empty = service.sweep(now, &self.metrics);
             !is_empty || Rc::strong_count(service) > 1
         });
-        self.shared.borrow_mut().retain(|_, idle| {
-            idle.close_until(now, &self.metrics);
-            !idle.is_empty() || Rc::strong_count(idle) > 1
+        self.shared.borrow_mut().retain(|_, link| {
+            link.close_until(now, &self.metrics);
+            !link.is_empty() || Rc::strong_count(link) > 1
         });
     }
 
     /// Closes every kept connection.
     pub(in crate::edge) fn close_idle(&self) {
-        self.each_idle(|idle| idle.close_all(&self.metrics));
+        self.each_link(|link| link.close_all(&self.metrics));
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use super::endpoint::{Endpoint, Lease};
-use super::idle::{Idle, Kept};
+use super::link::{Kept, Link};
 use crate::config::Reuse;
 use crate::observe::CoreMetrics;
 use crate::pick::Outlook;
@@ -38,12 +38,11 @@ impl Service {
         })
     }
 
-    /// Whether a request may go to an endpoint now, and how many others this core has there.
-    pub(in crate::edge) fn outlook(&self, address: SocketAddr, now: Instant) -> (Outlook, u32) {
+    /// Whether a request may go to an endpoint now, and how many others are there; `None` for one that is new to it.
+    pub(super) fn outlook(&self, address: SocketAddr, now: Instant) -> Option<(Outlook, u32)> {
         let endpoints = self.endpoints.borrow();
-        let Ok(at) = place(&endpoints, address) else { return (Outlook::Good, 0) };
-        let endpoint = &endpoints[at];
-        (endpoint.outlook(now), endpoint.in_flight.get())
+        let endpoint = &endpoints[place(&endpoints, address).ok()?];
+        Some((endpoint.outlook(now), endpoint.link.in_flight.get()))
     }
 
     /// Whether an endpoint is known to speak HTTP/1.0, so that it cannot read chunks.
@@ -64,7 +63,7 @@ impl Service {
         address: SocketAddr,
         now: Instant,
         reuse: Reuse,
-        shared: impl FnOnce() -> Rc<Idle>,
+        shared: impl FnOnce() -> Rc<Link>,
     ) -> Lease {
         let mut endpoints = self.endpoints.borrow_mut();
         let at = place(&endpoints, address);
@@ -74,11 +73,11 @@ impl Service {
         {
             return Lease::new(Rc::clone(&endpoints[at]));
         }
-        let idle = match reuse {
+        let link = match reuse {
             Reuse::Service => Rc::default(),
             Reuse::Endpoint => shared(),
         };
-        let endpoint = Rc::new(Endpoint::new(address, now, reuse, idle));
+        let endpoint = Rc::new(Endpoint::new(address, now, reuse, link));
         match at {
             Ok(at) => endpoints[at] = Rc::clone(&endpoint),
             Err(at) => endpoints.insert(at, Rc::clone(&endpoint)),
@@ -97,17 +96,17 @@ impl Service {
 
     fn close_first(&self, metrics: &CoreMetrics) -> bool {
         let endpoints = self.endpoints.borrow();
-        let idle = endpoints.iter().filter_map(|endpoint| endpoint.own_idle());
-        let first = idle.filter_map(|idle| Some((idle.first()?, idle))).min_by_key(|(end, _)| *end);
-        first.iter().for_each(|(_, idle)| idle.close_first(metrics));
+        let links = endpoints.iter().filter_map(|endpoint| endpoint.own_link());
+        let first = links.filter_map(|link| Some((link.first()?, link))).min_by_key(|(end, _)| *end);
+        first.iter().for_each(|(_, link)| link.close_first(metrics));
         first.is_some()
     }
 
     /// Keeps a connection for its next request, if there are fewer than `most` at its endpoint.
     pub(super) fn keep(&self, lease: &Lease, kept: Kept, most: usize, metrics: &CoreMetrics) {
-        let idle = &lease.endpoint().idle;
-        if idle.len() < most && self.is_known && kept.until > kept.stream.core().now() {
-            idle.push(kept, metrics);
+        let link = &lease.endpoint().link;
+        if link.len() < most && self.is_known && kept.until > kept.stream.core().now() {
+            link.push(kept, metrics);
         }
     }
 
@@ -116,8 +115,8 @@ impl Service {
     pub(super) fn sweep(&self, now: Instant, metrics: &CoreMetrics) -> bool {
         let mut endpoints = self.endpoints.borrow_mut();
         endpoints.retain(|endpoint| {
-            if let Some(idle) = endpoint.own_idle() {
-                idle.close_until(now, metrics);
+            if let Some(link) = endpoint.own_link() {
+                link.close_until(now, metrics);
             }
             !endpoint.may_be_forgotten(now)
         });
@@ -130,9 +129,9 @@ impl Service {
     }
 
     /// What it alone keeps at each endpoint.
-    pub(super) fn each_own_idle(&self, with: impl FnMut(&Idle)) {
+    pub(super) fn each_own_link(&self, with: impl FnMut(&Link)) {
         let endpoints = self.endpoints.borrow();
-        endpoints.iter().filter_map(|endpoint| endpoint.own_idle()).for_each(with);
+        endpoints.iter().filter_map(|endpoint| endpoint.own_link()).for_each(with);
     }
 }
 

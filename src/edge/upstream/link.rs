@@ -1,16 +1,19 @@
-//! Connections to one endpoint that wait for their next request.
+//! What a core has with one endpoint: requests under way, and connections that wait for their next.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use super::service::Open;
 use crate::observe::CoreMetrics;
 use crate::runtime::Stream;
 
-/// Most recently used last: the warmest is taken first, the rest may age out. They belong to a service's endpoint, or to all
-/// services that share connections to it ([`Reuse`](crate::config::Reuse)).
+/// A service's with its endpoint, or that of all services that share connections to it ([`Reuse`](crate::config::Reuse)).
 #[derive(Default)]
-pub(super) struct Idle(RefCell<Vec<Kept>>);
+pub(super) struct Link {
+    pub(super) in_flight: Cell<u32>,
+    /// Most recently used last: the warmest is taken first, the rest may age out.
+    kept: RefCell<Vec<Kept>>,
+}
 
 /// A connection that waits.
 pub(super) struct Kept {
@@ -30,18 +33,18 @@ impl Kept {
     }
 }
 
-impl Idle {
+impl Link {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.borrow().is_empty()
+        self.kept.borrow().is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.borrow().len()
+        self.kept.borrow().len()
     }
 
     /// One that may carry a request.
     pub(super) fn take(&self, now: Instant, metrics: &CoreMetrics) -> Option<Kept> {
-        while let Some(kept) = self.0.borrow_mut().pop() {
+        while let Some(kept) = self.kept.borrow_mut().pop() {
             metrics.upstream_idle.dec();
             if kept.is_good(now) {
                 metrics.upstream_reused.inc();
@@ -56,37 +59,37 @@ impl Idle {
     pub(super) fn push(&self, kept: Kept, metrics: &CoreMetrics) {
         kept.stream.clear_timeout();
         metrics.upstream_idle.inc();
-        self.0.borrow_mut().push(kept);
+        self.kept.borrow_mut().push(kept);
     }
 
     /// When the first would end.
     pub(super) fn first(&self) -> Option<Instant> {
-        self.0.borrow().first().map(|kept| kept.until)
+        self.kept.borrow().first().map(|kept| kept.until)
     }
 
     /// Closes that one.
     pub(super) fn close_first(&self, metrics: &CoreMetrics) {
         metrics.upstream_idle.dec();
-        drop(self.0.borrow_mut().remove(0));
+        drop(self.kept.borrow_mut().remove(0));
     }
 
     /// When each would end.
     pub(super) fn ends(&self, ends: &mut Vec<Instant>) {
-        ends.extend(self.0.borrow().iter().map(|kept| kept.until));
+        ends.extend(self.kept.borrow().iter().map(|kept| kept.until));
     }
 
     /// Closes those that would end by `end`, and those that are broken; returns how many.
     pub(super) fn close_until(&self, end: Instant, metrics: &CoreMetrics) -> usize {
-        let mut idle = self.0.borrow_mut();
-        let before = idle.len();
-        idle.retain(|kept| kept.is_good(end));
-        let closed = before - idle.len();
+        let mut all = self.kept.borrow_mut();
+        let before = all.len();
+        all.retain(|kept| kept.is_good(end));
+        let closed = before - all.len();
         (0..closed).for_each(|_| metrics.upstream_idle.dec());
         closed
     }
 
     pub(super) fn close_all(&self, metrics: &CoreMetrics) {
-        let kept = std::mem::take(&mut *self.0.borrow_mut());
+        let kept = std::mem::take(&mut *self.kept.borrow_mut());
         kept.iter().for_each(|_| metrics.upstream_idle.dec());
     }
 }
