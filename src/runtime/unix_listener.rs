@@ -4,7 +4,6 @@ use std::fs::{self, Metadata, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,14 +56,25 @@ pub fn ensure_free(path: &Path, patience: Duration) -> io::Result<()> {
             Ok(there) if !there.file_type().is_socket() => return Err(ErrorKind::AlreadyExists.into()),
             Ok(_) => {}
         }
-        match UnixStream::connect(path) {
-            Ok(_) if Instant::now() < deadline => thread::sleep(LOOK_EVERY),
-            Ok(_) => return Err(ErrorKind::AddrInUse.into()),
-            Err(error) if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) => {
-                return Ok(());
-            }
-            Err(error) => return Err(error),
+        match is_served(path)? {
+            false => return Ok(()),
+            true if Instant::now() < deadline => thread::sleep(LOOK_EVERY),
+            true => return Err(ErrorKind::AddrInUse.into()),
         }
+    }
+}
+
+/// Whether a process listens there. One that hangs, with a full queue, does too: it is not waited for.
+fn is_served(path: &Path) -> io::Result<bool> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&SockAddr::unix(path)?) {
+        Ok(()) => Ok(true),
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock => Ok(true),
+            ErrorKind::ConnectionRefused | ErrorKind::NotFound => Ok(false),
+            _ => Err(error),
+        },
     }
 }
 
@@ -122,7 +132,7 @@ mod tests {
         assert!(path.exists());
         let mine = bind(&path, 0o600).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        UnixStream::connect(&path).unwrap();
+        std::os::unix::net::UnixStream::connect(&path).unwrap();
         assert_eq!(bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AddrInUse);
         drop(mine);
         assert!(!path.exists());
@@ -145,5 +155,25 @@ mod tests {
         assert!(path.exists());
         drop(other);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("full.sock");
+        let socket = || Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+        let (hanging, address) = (socket(), SockAddr::unix(&path).unwrap());
+        hanging.bind(&address).unwrap();
+        hanging.listen(0).unwrap();
+        let connected = || {
+            let client = socket();
+            client.set_nonblocking(true).unwrap();
+            client.connect(&address).is_ok().then_some(client)
+        };
+        let queue: Vec<Socket> = std::iter::from_fn(connected).take(100).collect();
+        assert!(queue.len() < 100, "the queue is never full");
+        assert_eq!(ensure_free(&path, Duration::ZERO).unwrap_err().kind(), ErrorKind::AddrInUse);
+        drop((hanging, queue));
+        ensure_free(&path, Duration::ZERO).unwrap();
     }
 }
