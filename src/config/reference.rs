@@ -265,7 +265,8 @@ fn limits() -> Vec<Row> {
             "service",
             "`service`, `endpoint`",
             "whose requests a kept connection to an origin may carry: of the service that it was made for, or of \
-             all services that say `endpoint` and have the same one, such as an ingress that many stand behind",
+             all services that say `endpoint` and have the same one, such as an ingress that many stand \
+             behind. An answer that such an origin sends late, unasked, may meet another's request",
         ),
     ]
 }

@@ -262,9 +262,10 @@ impl LogTarget {
     }
 }
 
-/// Opens a file that others may not read: it names clients.
+/// Opens a file that others may not read: it names clients. A FIFO is not waited for: without a reader it is refused, and
+/// what a slow one has no room for is counted as any other failed write.
 fn append(path: &Path) -> io::Result<File> {
-    File::options().create(true).append(true).mode(0o640).open(path)
+    File::options().create(true).append(true).mode(0o640).custom_flags(libc::O_NONBLOCK).open(path)
 }
 
 #[cfg(test)]

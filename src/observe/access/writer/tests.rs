@@ -257,3 +257,15 @@ fn a_file_that_cannot_be_opened_is_named() {
     assert!(matches!(error, LogError::Open { .. }));
     assert!(error.to_string().starts_with("cannot open the access log /nowhere/access.log: "), "{error}");
 }
+
+/// Whoever opens it is the process's main thread, which signals wait for.
+#[test]
+fn a_fifo_that_nobody_reads_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let refused = LogWriter::open(Some(&path)).err().unwrap();
+    assert!(refused.to_string().contains("log.fifo"), "{refused}");
+    let _reader = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+    assert!(LogWriter::open(Some(&path)).is_ok());
+}
