@@ -73,6 +73,14 @@ fn sharing_ends_with_the_reload_that_ends_it() {
     router.change(|setup| setup.set("reuse", "service"));
     assert_eq!(router.reload().status, 200);
     assert_eq!([ask(0), ask(1), ask(0), ask(1)], [2, 3, 3, 3]);
+    router.change(|setup| setup.set("reuse", "endpoint"));
+    assert_eq!(router.reload().status, 200);
+    ask(0);
+    ask(1);
+    // What nobody can use any more is closed, and not counted.
+    wait_until("as many are open as are kept", || {
+        origin.open() as u64 == router.metric("ringway_upstream_idle")
+    });
 }
 
 /// Connections kept for services that come once leave room for clients.

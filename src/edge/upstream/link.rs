@@ -1,6 +1,7 @@
 //! What a core has with one endpoint: requests under way, and connections that wait for their next.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::service::Open;
@@ -8,11 +9,11 @@ use crate::observe::CoreMetrics;
 use crate::runtime::Stream;
 
 /// A service's with its endpoint, or that of all services that share connections to it ([`Reuse`](crate::config::Reuse)).
-#[derive(Default)]
 pub(super) struct Link {
     pub(super) in_flight: Cell<u32>,
     /// Most recently used last: the warmest is taken first, the rest may age out.
     kept: RefCell<Vec<Kept>>,
+    metrics: Arc<CoreMetrics>,
 }
 
 /// A connection that waits.
@@ -34,6 +35,10 @@ impl Kept {
 }
 
 impl Link {
+    pub(super) fn new(metrics: &Arc<CoreMetrics>) -> Link {
+        Link { in_flight: Cell::new(0), kept: RefCell::default(), metrics: Arc::clone(metrics) }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.kept.borrow().is_empty()
     }
@@ -91,5 +96,12 @@ impl Link {
     pub(super) fn close_all(&self, metrics: &CoreMetrics) {
         let kept = std::mem::take(&mut *self.kept.borrow_mut());
         kept.iter().for_each(|_| metrics.upstream_idle.dec());
+    }
+}
+
+/// A reload that changes how connections are shared leaves this one's kept connections to nobody.
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.close_all(&self.metrics);
     }
 }

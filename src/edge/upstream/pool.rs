@@ -53,8 +53,12 @@ impl Pool {
 
     /// Counts a request of `service` at an endpoint for as long as the lease lives.
     pub(super) fn lease(&self, service: &Service, address: SocketAddr, now: Instant, reuse: Reuse) -> Lease {
-        let shared = || Rc::clone(self.shared.borrow_mut().entry(address).or_default());
-        service.lease(address, now, reuse, shared)
+        let new = || Rc::new(Link::new(&self.metrics));
+        let link = || match reuse {
+            Reuse::Service => new(),
+            Reuse::Endpoint => Rc::clone(self.shared.borrow_mut().entry(address).or_insert_with(new)),
+        };
+        service.lease(address, now, reuse, link)
     }
 
     /// Whether a request of `service` may go to an endpoint now, and how many others this core has there, those of all

@@ -57,13 +57,13 @@ impl Service {
         place(&endpoints, address).map_or(Duration::ZERO, |at| endpoints[at].badness(now))
     }
 
-    /// Counts a request at an endpoint for as long as the lease lives. `shared` is asked for what services share there.
+    /// Counts a request at an endpoint for as long as the lease lives. `link` makes or finds what goes with one that is new.
     pub(super) fn lease(
         &self,
         address: SocketAddr,
         now: Instant,
         reuse: Reuse,
-        shared: impl FnOnce() -> Rc<Link>,
+        link: impl FnOnce() -> Rc<Link>,
     ) -> Lease {
         let mut endpoints = self.endpoints.borrow_mut();
         let at = place(&endpoints, address);
@@ -73,11 +73,7 @@ impl Service {
         {
             return Lease::new(Rc::clone(&endpoints[at]));
         }
-        let link = match reuse {
-            Reuse::Service => Rc::default(),
-            Reuse::Endpoint => shared(),
-        };
-        let endpoint = Rc::new(Endpoint::new(address, now, reuse, link));
+        let endpoint = Rc::new(Endpoint::new(address, now, reuse, link()));
         match at {
             Ok(at) => endpoints[at] = Rc::clone(&endpoint),
             Err(at) => endpoints.insert(at, Rc::clone(&endpoint)),
