@@ -72,6 +72,9 @@ pub(super) async fn read(
             Err(Fault::TimedOut) => return Err(Reason::RequestTimeout.into()),
         }
     };
+    // The look-up waits for memory longer than it works; by then it has come.
+    let view = edge.view();
+    let expected = view.expect(scratch.head.host());
     if scratch.head.scheme().is_some_and(|scheme| scheme != client.scheme()) {
         return Err(Failure::of_head(HeadError::Scheme));
     }
@@ -81,7 +84,9 @@ pub(super) async fn read(
     scratch.octets.extend_from_slice(octets);
     client.reader.consume(length);
     scratch.path.read(scratch.head.path(&scratch.octets));
-    Ok(Some(Identity::of(edge, scratch)))
+    let identity = Identity::of(edge, scratch);
+    view.expect_more(expected);
+    Ok(Some(identity))
 }
 
 impl Scratch {

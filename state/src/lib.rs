@@ -54,4 +54,4 @@ mod wire;
 pub use digest::Digest;
 pub use region::RegionKey;
 pub use table::{Outcome, Refusal, Table};
-pub use view::{Endpoints, HostHit, ServiceRef, View};
+pub use view::{Endpoints, Expected, HostHit, ServiceRef, View};

@@ -30,6 +30,10 @@ pub enum HostHit<'v> {
     },
 }
 
+/// A host name that will be looked up soon ([`View::expect`]).
+#[derive(Debug, Clone, Copy)]
+pub struct Expected(u64);
+
 /// A service as one view knows it.
 #[derive(Clone, Copy)]
 pub struct ServiceRef<'v> {
@@ -55,6 +59,22 @@ impl View {
             return self.overlay_hit(change);
         }
         self.base_host(name)
+    }
+
+    /// Asks for the memory that [`View::host`] would first wait for, so that it comes while other work is done. Two steps,
+    /// since the second place is known once the first has come: call [`View::expect_more`] a little later. Neither
+    /// changes what a look-up finds.
+    #[inline]
+    pub fn expect(&self, name: &[u8]) -> Expected {
+        Expected(self.base.as_deref().map_or(0, |base| base.fetch_line(name)))
+    }
+
+    /// Asks for what the look-up reads next. A view other than the one that was asked before is as good.
+    #[inline]
+    pub fn expect_more(&self, expected: Expected) {
+        if let Some(base) = self.base.as_deref() {
+            base.fetch_entry(expected.0);
+        }
     }
 
     #[inline]

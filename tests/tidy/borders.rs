@@ -63,6 +63,7 @@ const UNSAFE: &[&str] = &[
     "src/runtime/ring/fake/mod.rs",
     "src/runtime/ring/fake/perform.rs",
     "src/runtime/ring/fake/socket.rs",
+    "src/runtime/ring/fetch.rs",
     "src/runtime/ring/tx.rs",
     "src/runtime/ring/uring.rs",
     "src/runtime/stream.rs",

@@ -17,6 +17,7 @@ use std::task::{Poll, Waker};
 use socket2::SockAddr;
 
 use super::buffers::Buffers;
+use super::fetch::fetch_task;
 use super::kernel::{Completion, Entries, Kernel, Kind, Op, Token, Wait};
 use super::slot::{NEVER, Phase, Slot, flag, remember};
 use super::tx::{Piece, Tx};
@@ -62,6 +63,8 @@ pub(crate) struct Driver<K> {
     pub(super) buffers: Buffers,
     pub(super) wheel: Wheel,
     pub(super) tick: u32,
+    /// Completions that were taken and are still to be applied: as many as the kernel's queue holds.
+    arrived: Vec<Completion>,
     pub(super) accepted: VecDeque<(u32, OwnedFd)>,
     /// Slots with something new to send.
     dirty: Vec<u32>,
@@ -106,6 +109,7 @@ impl<K: Kernel> Driver<K> {
             buffers: Buffers::new(),
             wheel: Wheel::new(),
             tick: 0,
+            arrived: Vec::new(),
             accepted: VecDeque::new(),
             dirty: Vec::new(),
             silent: Vec::new(),
@@ -141,13 +145,28 @@ impl<K: Kernel> Driver<K> {
         self.flush();
         self.kernel.enter(wait)?;
         let mut count = 0;
-        while let Some(completion) = self.kernel.completion() {
-            self.complete(completion);
-            count += 1;
+        while self.take_arrived() {
+            count += self.arrived.len();
+            let mut arrived = std::mem::take(&mut self.arrived);
+            arrived.drain(..).for_each(|completion| self.complete(completion));
+            self.arrived = arrived; // its memory is used again
         }
         self.settle(wait);
         self.stats.completions += count as u64;
         Ok(count)
+    }
+
+    /// Takes all completions that are there, and asks for the memory of the tasks that wait for them; false if there is none.
+    fn take_arrived(&mut self) -> bool {
+        while let Some(completion) = self.kernel.completion() {
+            let slot =
+                Token::from_bits(completion.token).and_then(|token| self.slots.get(token.slot as usize));
+            if let Some(reader) = slot.and_then(|slot| slot.reader.as_ref()) {
+                fetch_task(reader);
+            }
+            self.arrived.push(completion);
+        }
+        !self.arrived.is_empty()
     }
 
     fn flush(&mut self) {

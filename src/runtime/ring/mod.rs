@@ -12,6 +12,7 @@ mod complete;
 pub(super) mod driver;
 #[cfg(test)]
 mod fake;
+mod fetch;
 pub(super) mod kernel;
 mod slot;
 #[cfg(test)]

@@ -9,7 +9,10 @@
 //! reads one line, and a name's entry.
 
 use super::directory::bucket_of;
-use crate::{limits::INDEX_LINES_PASSED_MAX, prefetch::equal_octets};
+use crate::{
+    limits::INDEX_LINES_PASSED_MAX,
+    prefetch::{equal_octets, prefetch},
+};
 
 pub(crate) const LINE_OCTETS: usize = 64;
 const SLOTS: usize = 12;
@@ -86,6 +89,14 @@ pub(crate) fn find<T>(index: &[u8], hash: u64, mut accept: impl FnMut(usize) -> 
         }
     }
     None
+}
+
+/// Asks for the home line of `hash`.
+#[inline]
+pub(crate) fn fetch_line(index: &[u8], hash: u64) {
+    if let Some(homes) = (index.len() / LINE_OCTETS).checked_sub(INDEX_LINES_PASSED_MAX) {
+        prefetch(index, bucket_of(hash, homes) * LINE_OCTETS, 1);
+    }
 }
 
 /// The low octet, since the line is chosen by the upper half.

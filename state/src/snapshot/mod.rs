@@ -140,11 +140,32 @@ impl Snapshot {
         if name.is_empty() {
             return None; // an empty slot of the index leads to one
         }
-        let heap = self.heap();
         index::find(self.index.octets(), self.hasher.hash(name), |at| {
-            prefetch(heap, at.wrapping_sub(OCTETS_BEFORE), LINES);
-            hosts::entry_of(heap, at, name)
+            self.fetch_entry_at(at);
+            hosts::entry_of(self.heap(), at, name)
         })
+    }
+
+    /// Asks for the line of the index that a look-up of `name` reads first; returns the name's hash.
+    #[inline]
+    pub(crate) fn fetch_line(&self, name: &[u8]) -> u64 {
+        let hash = self.hasher.hash(name);
+        index::fetch_line(self.index.octets(), hash);
+        hash
+    }
+
+    /// Asks for the first entry that the line of `hash` leads to, which is nearly always the one wanted.
+    #[inline]
+    pub(crate) fn fetch_entry(&self, hash: u64) {
+        let _ = index::find(self.index.octets(), hash, |at| {
+            self.fetch_entry_at(at);
+            Some(())
+        });
+    }
+
+    #[inline]
+    fn fetch_entry_at(&self, at: usize) {
+        prefetch(self.heap(), at.wrapping_sub(OCTETS_BEFORE), LINES);
     }
 
     pub(crate) fn service(&self, id: &str) -> Option<ServiceRecord<'_>> {
