@@ -3,7 +3,7 @@
 //! two messages.
 
 use super::body::{BodyError, BodyStep};
-use super::connection::is_token_octet;
+use super::line::is_token_octet;
 use super::trailers::may_pass;
 use crate::limits::{CHUNK_EXTENSION_OCTETS_MAX, TRAILERS_OCTETS_MAX};
 

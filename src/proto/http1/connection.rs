@@ -3,6 +3,7 @@
 use super::error::HeadError;
 use super::field::{Known, Span};
 use super::framing::Version;
+use super::line::is_token_octet;
 use crate::limits::NOMINATED_MAX;
 
 /// The options of all Connection fields of one message.
@@ -69,9 +70,4 @@ impl ConnectionOptions {
     pub(super) fn persists(&self, version: Version) -> bool {
         !self.close && (version == Version::Http11 || self.keep_alive)
     }
-}
-
-/// tchar of RFC 9110, 5.6.2.
-pub(super) fn is_token_octet(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&octet)
 }

@@ -1,5 +1,7 @@
 //! The field lines of a head: where each stands, and which of the names that a gateway acts on it bears.
 
+use super::error::HeadError;
+use super::line::LineEnds;
 use crate::limits::{FIELDS_MAX, HEAD_OCTETS_MAX};
 
 /// A stretch of a head.
@@ -202,17 +204,20 @@ impl Fields {
         Self { list: [Field::default(); FIELDS_MAX], count: 0 }
     }
 
-    pub(super) fn clear(&mut self) {
-        self.count = 0;
-    }
-
-    /// Appends a line; name and value are slices of `octets`. The caller's parser stops at `FIELDS_MAX`.
+    /// Reads all field lines of a head, before any is acted on: in one that is malformed, nothing means anything.
+    ///
+    /// # Errors
+    /// `TooManyFields`, `FieldLine`.
     #[inline]
-    pub(super) fn push(&mut self, known: Known, name: &[u8], value: &[u8], octets: &[u8]) {
-        if let Some(slot) = self.list.get_mut(self.count) {
+    pub(super) fn read(&mut self, lines: &LineEnds, octets: &[u8]) -> Result<(), HeadError> {
+        self.count = 0;
+        for (number, slot) in self.list.iter_mut().take(lines.fields()?).enumerate() {
+            let (name, value) = lines.field(number, octets)?;
+            let known = Known::of(name);
             *slot = Field { known, name: Span::of(name, octets), value: Span::of(value, octets) };
             self.count += 1;
         }
+        Ok(())
     }
 
     #[must_use]

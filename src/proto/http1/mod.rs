@@ -15,6 +15,7 @@ mod field;
 mod framing;
 mod host;
 mod keep_alive;
+mod line;
 mod mask;
 mod request;
 mod response;

@@ -1,17 +1,16 @@
 //! The request head (RFC 9112, 2 to 5): read once, refused whole when anything in it is ambiguous.
 
-use std::mem::MaybeUninit;
-
 use super::connection::ConnectionOptions;
 use super::error::HeadError;
 use super::field::{Field, Fields, Known, Span};
 use super::framing::{Framing, FramingFields, Parsed, Version, decimal};
 use super::host::HostName;
+use super::line::request_line;
 use super::scan::{Found, HeadScanner};
 use super::target::Target;
 use super::trailers::Nominated;
 use super::write_request::Scheme;
-use crate::limits::{FIELDS_MAX, METHOD_OCTETS_MAX};
+use crate::limits::METHOD_OCTETS_MAX;
 
 /// The methods that a gateway treats on their own; all others are passed on as they are (RFC 9110, 9).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +80,7 @@ impl RequestHead {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            scan: HeadScanner::default(),
+            scan: HeadScanner::new(),
             whole: Span::default(),
             method: Method::Get,
             method_text: Span::default(),
@@ -100,7 +99,7 @@ impl RequestHead {
 
     /// Forgets a head that was begun, so that the next call of [`parse`](Self::parse) begins a new one.
     pub fn restart(&mut self) {
-        self.scan = HeadScanner::default();
+        self.scan.restart();
     }
 
     /// Parses the head at the start of `octets`, which may hold more behind it. After `Partial`, call again
@@ -112,60 +111,49 @@ impl RequestHead {
             Ok(Some(found)) => self.read(octets, found),
             Err(error) => Err(error),
         };
-        self.scan = HeadScanner::default();
+        self.scan.restart();
         outcome
     }
 
     fn read(&mut self, octets: &[u8], found: Found) -> Result<Parsed, HeadError> {
-        let head = octets.get(found.start..found.end).ok_or(HeadError::RequestLine)?;
-        let mut lines = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELDS_MAX];
-        let mut request = httparse::Request::new(&mut []);
-        match request.parse_with_uninit_headers(head, &mut lines) {
-            Ok(httparse::Status::Complete(len)) if len == head.len() => {}
-            Ok(_) => return Err(HeadError::RequestLine),
-            Err(error) => return Err(fault(error, head)),
-        }
-        let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version)
-        else {
-            return Err(HeadError::RequestLine);
-        };
+        let (method, target, version) = request_line(self.scan.lines().first(octets, found.start))?;
+        self.fields.read(self.scan.lines(), octets)?;
         self.whole = Span::between(found.start, found.end);
-        self.method = Method::parse(method.as_bytes())?;
-        self.method_text = Span::of(method.as_bytes(), octets);
+        self.method = Method::parse(method)?;
+        self.method_text = Span::of(method, octets);
         self.target = Target::parse(target, self.method, octets)?;
-        self.version = if version == 0 { Version::Http10 } else { Version::Http11 };
-        self.read_fields(request.headers, octets)?;
+        self.version = version;
+        self.act_on_fields(octets)?;
         Ok(Parsed::Complete { len: found.end })
     }
 
-    fn read_fields(&mut self, lines: &[httparse::Header<'_>], octets: &[u8]) -> Result<(), HeadError> {
-        self.fields.clear();
+    fn act_on_fields(&mut self, octets: &[u8]) -> Result<(), HeadError> {
         self.connection.clear();
         self.host.clear();
         (self.expects_continue, self.max_forwards) = (false, None);
         let (mut framing, mut hosts) = (FramingFields::default(), 0);
         let (mut upgrade, mut trailers) = (false, false);
-        for line in lines {
-            let known = Known::of(line.name.as_bytes());
-            match known {
-                Known::ContentLength => framing.content_length(line.value)?,
-                Known::TransferEncoding => framing.transfer_encoding(line.value)?,
-                Known::Connection => self.connection.absorb(line.value, octets)?,
+        for at in 0..self.fields.as_slice().len() {
+            let field = self.fields.as_slice()[at];
+            let value = field.value(octets);
+            match field.known() {
+                Known::ContentLength => framing.content_length(value)?,
+                Known::TransferEncoding => framing.transfer_encoding(value)?,
+                Known::Connection => self.connection.absorb(value, octets)?,
                 Known::Lookalike => return Err(HeadError::NameLookalike),
                 Known::Host => {
                     hosts += 1;
-                    self.host.set(line.value)?;
+                    self.host.set(value)?;
                 }
                 // HTTP/1.0 has no expectations (RFC 9110, 10.1.1).
-                Known::Expect if self.version == Version::Http11 => self.expect(line.value)?,
-                Known::MaxForwards if self.method == Method::Options => self.bound_forwards(line.value)?,
+                Known::Expect if self.version == Version::Http11 => self.expect(value)?,
+                Known::MaxForwards if self.method == Method::Options => self.bound_forwards(value)?,
                 Known::Upgrade => upgrade = true,
                 Known::Te => {
-                    trailers |= elements(line.value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
+                    trailers |= elements(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
                 }
                 _ => {}
             }
-            self.fields.push(known, line.name.as_bytes(), line.value, octets);
         }
         match hosts {
             0 if self.version == Version::Http11 => return Err(HeadError::HostMissing),
@@ -344,30 +332,4 @@ impl RequestHead {
 /// The elements of a list (RFC 9110, 5.6.1.2).
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&octet| octet == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
-}
-
-/// What httparse's verdict means here. Its version error covers other versions and no version alike.
-#[cold]
-fn fault(error: httparse::Error, head: &[u8]) -> HeadError {
-    match error {
-        httparse::Error::Version if names_other_version(head) => HeadError::Version,
-        httparse::Error::Version
-        | httparse::Error::Token
-        | httparse::Error::NewLine
-        | httparse::Error::Status => HeadError::RequestLine,
-        httparse::Error::HeaderName | httparse::Error::HeaderValue => HeadError::FieldLine,
-        httparse::Error::TooManyHeaders => HeadError::TooManyFields,
-    }
-}
-
-/// Whether the request line is three words, the last `HTTP/` DIGIT `.` DIGIT.
-fn names_other_version(head: &[u8]) -> bool {
-    let line = head.split(|&octet| octet == b'\r').next().unwrap_or_default();
-    let mut words = line.split(|&octet| octet == b' ').skip(2);
-    match (words.next(), words.next()) {
-        (Some([b'H', b'T', b'T', b'P', b'/', major, b'.', minor]), None) => {
-            major.is_ascii_digit() && minor.is_ascii_digit()
-        }
-        _ => false,
-    }
 }

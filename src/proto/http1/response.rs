@@ -1,16 +1,14 @@
 //! The response head (RFC 9112, 4 and 6.3). Whatever is wrong with it is the origin's fault: 502 to the
 //! client.
 
-use std::mem::MaybeUninit;
-
 use super::connection::ConnectionOptions;
 use super::error::HeadError;
 use super::field::{Field, Fields, Known, Span};
 use super::framing::{Framing, FramingFields, Parsed, Version};
+use super::line::status_line;
 use super::request::Method;
 use super::scan::{Found, HeadScanner};
 use super::trailers::Nominated;
-use crate::limits::FIELDS_MAX;
 
 /// A response head: positions in the octets it was parsed from, and what they mean. About 1.2 KB, to be kept
 /// and reused.
@@ -35,7 +33,7 @@ impl ResponseHead {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            scan: HeadScanner::default(),
+            scan: HeadScanner::new(),
             whole: Span::default(),
             status: 0,
             version: Version::Http11,
@@ -47,7 +45,7 @@ impl ResponseHead {
 
     /// Forgets a head that was begun, so that the next call of [`parse`](Self::parse) begins a new one.
     pub fn restart(&mut self) {
-        self.scan = HeadScanner::default();
+        self.scan.restart();
     }
 
     /// Parses the head at the start of `octets`, the answer to a request with `method`; see
@@ -61,50 +59,34 @@ impl ResponseHead {
             Err(HeadError::TargetTooLong) => Err(HeadError::StatusLine),
             Err(error) => Err(error),
         };
-        self.scan = HeadScanner::default();
+        self.scan.restart();
         outcome
     }
 
     fn read(&mut self, octets: &[u8], found: Found, method: Method) -> Result<Parsed, HeadError> {
         // Only requests may have an empty line before them.
-        let head = octets.get(..found.end).filter(|_| found.start == 0).ok_or(HeadError::StatusLine)?;
-        let mut lines = [const { MaybeUninit::<httparse::Header<'_>>::uninit() }; FIELDS_MAX];
-        let mut response = httparse::Response::new(&mut []);
-        let config = httparse::ParserConfig::default();
-        match config.parse_response_with_uninit_headers(&mut response, head, &mut lines) {
-            Ok(httparse::Status::Complete(len)) if len == head.len() => {}
-            Ok(_) => return Err(HeadError::StatusLine),
-            Err(error) => return Err(fault(error)),
-        }
-        let (Some(version), Some(status @ 100..=599)) = (response.version, response.code) else {
+        if found.start != 0 {
             return Err(HeadError::StatusLine);
-        };
+        }
+        (self.version, self.status) = status_line(self.scan.lines().first(octets, 0))?;
+        self.fields.read(self.scan.lines(), octets)?;
         self.whole = Span::between(0, found.end);
-        self.status = status;
-        self.version = if version == 0 { Version::Http10 } else { Version::Http11 };
-        self.read_fields(response.headers, octets, method)?;
+        self.act_on_fields(octets, method)?;
         Ok(Parsed::Complete { len: found.end })
     }
 
-    fn read_fields(
-        &mut self,
-        lines: &[httparse::Header<'_>],
-        octets: &[u8],
-        method: Method,
-    ) -> Result<(), HeadError> {
-        self.fields.clear();
+    fn act_on_fields(&mut self, octets: &[u8], method: Method) -> Result<(), HeadError> {
         self.connection.clear();
         let mut framing = FramingFields::default();
-        for line in lines {
-            let known = Known::of(line.name.as_bytes());
-            match known {
-                Known::ContentLength => framing.content_length(line.value)?,
-                Known::TransferEncoding => framing.transfer_encoding(line.value)?,
-                Known::Connection => self.connection.absorb(line.value, octets)?,
+        for field in self.fields.as_slice() {
+            let value = field.value(octets);
+            match field.known() {
+                Known::ContentLength => framing.content_length(value)?,
+                Known::TransferEncoding => framing.transfer_encoding(value)?,
+                Known::Connection => self.connection.absorb(value, octets)?,
                 Known::Lookalike => return Err(HeadError::NameLookalike),
                 _ => {}
             }
-            self.fields.push(known, line.name.as_bytes(), line.value, octets);
         }
         let framing = framing.settle(self.version, Framing::UntilClose)?;
         // RFC 9112, 6.3, first rule: these end with their head, whatever their fields say.
@@ -168,18 +150,5 @@ impl ResponseHead {
 
     pub(super) fn whole(&self) -> Span {
         self.whole
-    }
-}
-
-/// What httparse's verdict means here.
-#[cold]
-fn fault(error: httparse::Error) -> HeadError {
-    match error {
-        httparse::Error::Version
-        | httparse::Error::Status
-        | httparse::Error::Token
-        | httparse::Error::NewLine => HeadError::StatusLine,
-        httparse::Error::HeaderName | httparse::Error::HeaderValue => HeadError::FieldLine,
-        httparse::Error::TooManyHeaders => HeadError::TooManyFields,
     }
 }

@@ -3,6 +3,7 @@
 //! that does not; and every verdict depends on the octets up to it alone, so that no split changes it.
 
 use super::error::HeadError;
+use super::line::LineEnds;
 use super::mask::{BLOCK, Masks, with_masks};
 use crate::limits::{HEAD_OCTETS_MAX, METHOD_OCTETS_MAX, TARGET_OCTETS_MAX};
 
@@ -10,7 +11,7 @@ use crate::limits::{HEAD_OCTETS_MAX, METHOD_OCTETS_MAX, TARGET_OCTETS_MAX};
 const FIRST_LINE_OCTETS_MAX: usize = METHOD_OCTETS_MAX + 1 + TARGET_OCTETS_MAX + 1 + "HTTP/1.1".len();
 
 /// Where the scan of one head stands.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct HeadScanner {
     /// First octet not yet judged.
     at: usize,
@@ -18,6 +19,7 @@ pub(super) struct HeadScanner {
     /// request.
     start: usize,
     first_line_seen: bool,
+    lines: LineEnds,
 }
 
 /// A whole head: `start..end` of the octets scanned, final empty line included.
@@ -28,6 +30,21 @@ pub(super) struct Found {
 }
 
 impl HeadScanner {
+    pub(super) fn new() -> Self {
+        Self { at: 0, start: 0, first_line_seen: false, lines: LineEnds::new() }
+    }
+
+    /// Begins a new head.
+    pub(super) fn restart(&mut self) {
+        (self.at, self.start, self.first_line_seen) = (0, 0, false);
+        self.lines.clear();
+    }
+
+    /// The lines of the head that was found.
+    pub(super) fn lines(&self) -> &LineEnds {
+        &self.lines
+    }
+
     /// Judges what has come since the last call; `octets` begins with what that call was given.
     pub(super) fn advance(&mut self, octets: &[u8]) -> Result<Option<Found>, HeadError> {
         let octets = octets.get(..HEAD_OCTETS_MAX).unwrap_or(octets);
@@ -70,10 +87,12 @@ impl HeadScanner {
             self.first_line_seen = masks.control != 0;
         }
         if bad | end == 0 {
+            self.lines.note(masks.cr, self.at);
             Ok(None)
         } else if bad.trailing_zeros() <= end.trailing_zeros() {
             Err(HeadError::Control)
         } else {
+            self.lines.note(masks.cr & ((end & end.wrapping_neg()) - 1), self.at);
             Ok(Some(self.at + end.trailing_zeros() as usize + 1))
         }
     }

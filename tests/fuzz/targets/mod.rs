@@ -8,6 +8,7 @@ pub mod exchange;
 pub mod path;
 pub mod request_head;
 pub mod response_head;
+mod second;
 pub mod traceparent;
 
 /// A target's name and its check.

@@ -1,6 +1,7 @@
 //! A request head: split, accepted or refused, rewritten and read again.
 
 use super::common::{assert_head, count, prefix_ends, step_and_octets};
+use super::second;
 use crate::proto::http1::{Parsed, RequestEdits, RequestHead, Scheme, Version, write_request_head};
 use crate::proto::trace::{IdSource, TraceContext};
 
@@ -14,6 +15,7 @@ pub fn check(input: &[u8]) {
         .find(|verdict| *verdict != Ok(Parsed::Partial))
         .unwrap_or(Ok(Parsed::Partial));
     assert_eq!(verdict, whole);
+    second::request(octets, &whole, &head);
     if let Ok(Parsed::Complete { len }) = whole {
         accepted(&head, &octets[..len]);
     }

@@ -1,6 +1,7 @@
 //! A response head: split, accepted or refused, rewritten and read again.
 
 use super::common::{assert_head, count, prefix_ends, step_and_octets};
+use super::second;
 use crate::proto::date::HttpDate;
 use crate::proto::http1::{
     Framing, HeadError, Method, Parsed, ResponseEdits, ResponseHead, Version, write_response_head,
@@ -18,6 +19,7 @@ pub fn check(input: &[u8]) {
             .find(|verdict| *verdict != Ok(Parsed::Partial))
             .unwrap_or(Ok(Parsed::Partial));
         assert_eq!(verdict, whole);
+        second::response(octets, &whole, &head);
         if let Ok(Parsed::Complete { len }) = whole {
             assert_head(&octets[..len], head.fields());
             assert!(matches!(head.status(), 100..=599));

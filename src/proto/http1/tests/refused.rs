@@ -32,11 +32,11 @@ fn rfc9112_2_2_control_octets() {
         "GET /\r\x0bHTTP/1.1\r\nHost: a\r\n\r\n",
         "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
         "\x16\x03\x01",
+        "GET / HTTP/1.1\r\nHost: a\r\nX: b\x7fc\r\n\r\n",
+        "GET /\x7f HTTP/1.1\r\nHost: a\r\n\r\n",
     ] {
         refuses(head.as_bytes(), HeadError::Control, 400);
     }
-    // DEL is found by the parser, not by the scan.
-    refuses_field("X: b\x7fc", HeadError::FieldLine, 400);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn rfc9112_3_2_target() {
     ] {
         refuses(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes(), HeadError::Target, 400);
     }
-    refuses(b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n", HeadError::RequestLine, 400);
+    refuses(b"GET /\xff HTTP/1.1\r\nHost: a\r\n\r\n", HeadError::Target, 400);
     // A user in the authority (RFC 9110, 4.2.4), an empty host (4.2.1).
     for target in
         ["http://user@a.example/", "http://user:pw@a.example/", "http:///", "http://:80/", "http://?q"]

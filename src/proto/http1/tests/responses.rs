@@ -78,7 +78,7 @@ fn rfc9112_4_and_6_illegal_answers() {
         ("GET / HTTP/1.1\r\n\r\n", StatusLine),
         ("\r\n\r\n", StatusLine),
         (&format!("HTTP/1.1 200 {}", "O".repeat(9000)), StatusLine),
-        ("HTTP/1.1 200 O\x7fK\r\n\r\n", StatusLine),
+        ("HTTP/1.1 200 O\x7fK\r\n\r\n", Control),
         ("HTTP/1.1 200 OK\n\n", Control),
         ("HTTP/1.1 200 OK\r\nX: a\rb\r\n\r\n", Control),
         ("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", FieldLine),
