@@ -145,8 +145,8 @@ pub const NAMES_FIRST_MS: u64 = 3_000;
 // Edge, per core.
 /// Services whose requests and connections are counted, and whose connections are kept.
 pub const POOLED_SERVICES: usize = 65_536;
-/// With more known, a service is forgotten as soon as nothing of it is worth remembering; before, at the next sweep.
-pub const REMEMBERED_SERVICES: usize = 1_024;
+/// Of services that were forgotten, those whose memory is kept for the next ones.
+pub const SPARE_SERVICES: usize = 64;
 /// A service has at most this part of a core's descriptors for its origins, for its clients with requests in flight, and
 /// for those whose requests wait: a quarter each, so that one tenant leaves a quarter.
 pub const SERVICE_SHARE: usize = 4;

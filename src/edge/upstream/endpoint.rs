@@ -1,7 +1,6 @@
 //! One endpoint as one core knows it: requests in flight, connections under way and kept, and how it stands.
 
 use std::cell::Cell;
-use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +21,6 @@ const SUSPECT: Duration = Duration::from_millis(limits::CONNECT_SUSPECT_MS);
 const HTTP10: Duration = Duration::from_millis(limits::HTTP10_MS);
 
 pub(super) struct Endpoint {
-    pub(super) address: SocketAddr,
     /// Of this service.
     in_flight: Cell<u32>,
     /// From here its times count.
@@ -38,9 +36,8 @@ pub(super) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(super) fn new(address: SocketAddr, now: Instant, reuse: Reuse, link: Rc<Link>) -> Endpoint {
+    pub(super) fn new(now: Instant, reuse: Reuse, link: Rc<Link>) -> Endpoint {
         Endpoint {
-            address,
             in_flight: Cell::new(0),
             standing: Cell::default(),
             born: now,

@@ -2,11 +2,15 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
 
 use super::endpoint::Lease;
 use super::link::{Kept, Link};
@@ -19,9 +23,48 @@ use crate::pick::Outlook;
 /// Endpoints, and connections to them, belong to one service each: what one tenant's endpoint does never touches another's.
 /// Only services that are told to ([`Reuse::Endpoint`]) share connections.
 pub(in crate::edge) struct Pool {
-    services: RefCell<HashMap<Rc<str>, Rc<Service>, foldhash::fast::RandomState>>,
-    shared: RefCell<HashMap<SocketAddr, Rc<Link>, foldhash::fast::RandomState>>,
+    services: RefCell<Services>,
+    shared: RefCell<HashMap<SocketAddr, Rc<Link>, RandomState>>,
     metrics: Arc<CoreMetrics>,
+}
+
+/// Services by their ids.
+#[derive(Default)]
+struct Services {
+    known: HashTable<Rc<Service>>,
+    /// Of ids, which are other people's words.
+    hasher: RandomState,
+    /// Forgotten ones, for those that come next: their memory is still in the processor's caches.
+    spare: Vec<Rc<Service>>,
+}
+
+impl Services {
+    fn find(&self, id: &str) -> Option<&Rc<Service>> {
+        self.known.find(self.hasher.hash_one(id), |service| service.id == id)
+    }
+
+    /// One that was not known, and is from now on if there is room.
+    fn add(&mut self, id: &str) -> Rc<Service> {
+        let is_known = self.known.len() < limits::POOLED_SERVICES;
+        let new = Service::new(id, is_known, self.spare.pop());
+        if is_known {
+            let hash = |service: &Rc<Service>| self.hasher.hash_one(&*service.id);
+            self.known.insert_unique(hash(&new), Rc::clone(&new), hash);
+        }
+        new
+    }
+
+    fn forget(&mut self, service: &Rc<Service>) {
+        let hash = self.hasher.hash_one(&*service.id);
+        let known = self.known.find_entry(hash, |known| Rc::ptr_eq(known, service));
+        if let Ok(known) = known {
+            let (forgotten, _) = known.remove();
+            forgotten.vacate();
+            if self.spare.len() < limits::SPARE_SERVICES {
+                self.spare.push(forgotten);
+            }
+        }
+    }
 }
 
 impl Pool {
@@ -36,16 +79,12 @@ impl Pool {
 
     fn known(&self, id: &str) -> Rc<Service> {
         let mut services = self.services.borrow_mut();
-        if let Some(known) = services.get(id) {
+        if let Some(known) = services.find(id) {
             return Rc::clone(known);
         }
+        let new = services.add(id);
         // Beyond the bound a service works, but is not counted, and nothing of it is kept.
-        let is_known = services.len() < limits::POOLED_SERVICES;
-        let id = Rc::from(id);
-        let new = Service::new(&id, is_known);
-        if is_known {
-            services.insert(id, Rc::clone(&new));
-        } else {
+        if !new.is_known {
             self.metrics.pool_full.inc();
         }
         new
@@ -101,26 +140,23 @@ impl Pool {
         });
     }
 
-    /// With many services known, forgets one whose request has ended unless something of it is worth remembering: among
-    /// millions that come once in a while, those in use stay in the processor's caches.
+    /// Forgets a service whose request has ended unless something of it is worth remembering: among millions that come once
+    /// in a while, those in use stay in the processor's caches.
     fn let_go(&self, service: &Rc<Service>) {
-        const MAP_AND_REQUEST: usize = 2;
-        if Rc::strong_count(service) == MAP_AND_REQUEST
-            && self.services.borrow().len() > limits::REMEMBERED_SERVICES
-            && service.is_vacant()
-        {
-            self.services.borrow_mut().remove(&service.id);
+        const TABLE_AND_REQUEST: usize = 2;
+        if Rc::strong_count(service) == TABLE_AND_REQUEST && service.is_vacant() {
+            self.services.borrow_mut().forget(service);
         }
     }
 
     fn each_link(&self, mut with: impl FnMut(&Link)) {
         self.shared.borrow().values().for_each(|link| with(link));
-        self.services.borrow().values().for_each(|service| service.each_own_link(&mut with));
+        self.services.borrow().known.iter().for_each(|service| service.each_own_link(&mut with));
     }
 
     /// Closes kept connections that are broken or too old, and forgets what is not in use.
     pub(in crate::edge) fn sweep(&self, now: Instant) {
-        self.services.borrow_mut().retain(|_, service| {
+        self.services.borrow_mut().known.retain(|service| {
             let is_empty = service.sweep(now, &self.metrics);
             !is_empty || Rc::strong_count(service) > 1
         });
@@ -160,7 +196,11 @@ impl Drop for InUse<'_> {
 mod tests {
     use super::*;
 
-    /// Of services that come once, few are remembered; one in use always is.
+    fn known(pool: &Pool) -> usize {
+        pool.services.borrow().known.len()
+    }
+
+    /// Of services that come once, none is remembered; one in use always is, and one whose endpoint has failed.
     #[test]
     fn services_that_come_once_are_forgotten() {
         let (pool, now) = (Pool::new(Arc::default()), Instant::now());
@@ -168,19 +208,23 @@ mod tests {
         let used = pool.service("svc_used");
         let lease = pool.lease(&used, address, now, Reuse::Endpoint);
         lease.failed(now);
-        for n in 0..3 * limits::REMEMBERED_SERVICES {
+        for n in 0..3 * limits::SPARE_SERVICES {
             let service = pool.service(&format!("svc_{n}"));
+            assert_eq!(*service.id, format!("svc_{n}"));
+            assert_eq!(service.outlook(address, now), None, "nothing of another service is left");
             drop(pool.lease(&service, address, now, Reuse::Endpoint));
-            assert!(pool.services.borrow().len() <= limits::REMEMBERED_SERVICES + 1);
+            assert!(Rc::ptr_eq(&service, &pool.service(&format!("svc_{n}"))), "in use");
+            drop(service);
+            assert_eq!(known(&pool), 1);
         }
         drop((used, lease));
         let again = pool.service("svc_used");
         assert!(again.badness(address, now) > std::time::Duration::ZERO, "it is remembered that it failed");
         drop(again);
         pool.sweep(now);
-        assert_eq!(pool.services.borrow().len(), 1, "only what is worth remembering is left");
+        assert_eq!(known(&pool), 1, "only what is worth remembering is left");
         assert_eq!(pool.shared.borrow().len(), 1);
         pool.sweep(now + std::time::Duration::from_secs(3600));
-        assert!(pool.services.borrow().is_empty() && pool.shared.borrow().is_empty());
+        assert!(known(&pool) == 0 && pool.shared.borrow().is_empty());
     }
 }

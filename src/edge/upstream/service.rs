@@ -13,48 +13,54 @@ use crate::observe::CoreMetrics;
 use crate::pick::Outlook;
 use crate::policy::Turns;
 
-/// By address. Most services have a few.
-type Endpoints = Vec<Rc<Endpoint>>;
+/// By address, which lies beside so that the search reads nothing else. Most services have a few.
+type Endpoints = Vec<(SocketAddr, Rc<Endpoint>)>;
 
+#[derive(Default)]
 pub(in crate::edge) struct Service {
-    pub(super) id: Rc<str>,
+    pub(super) id: String,
     endpoints: RefCell<Endpoints>,
     /// Of its requests.
     pub(super) turns: RefCell<Turns<Waker>>,
     /// Connections to its endpoints, those under way and those kept included.
     connections: Cell<usize>,
     /// The core's table knows it, so that it is swept.
-    is_known: bool,
+    pub(super) is_known: bool,
 }
 
 impl Service {
-    pub(super) fn new(id: &Rc<str>, is_known: bool) -> Rc<Service> {
-        Rc::new(Service {
-            id: Rc::clone(id),
-            endpoints: RefCell::default(),
-            turns: RefCell::default(),
-            connections: Cell::new(0),
-            is_known,
-        })
+    /// A service of which nothing is known yet. The memory of `spare`, which was vacated, is used again.
+    pub(super) fn new(id: &str, is_known: bool, spare: Option<Rc<Service>>) -> Rc<Service> {
+        let spare = spare.and_then(Rc::into_inner).unwrap_or_default();
+        let Service { id: mut text, endpoints, .. } = spare;
+        text.clear();
+        text.push_str(id);
+        debug_assert!(endpoints.borrow().is_empty());
+        Rc::new(Service { id: text, endpoints, is_known, ..Service::default() })
+    }
+
+    /// Lets go of all that a vacant one has of others.
+    pub(super) fn vacate(&self) {
+        self.endpoints.borrow_mut().clear();
     }
 
     /// Whether a request may go to an endpoint now, and how many others are there; `None` for one that is new to it.
     pub(super) fn outlook(&self, address: SocketAddr, now: Instant) -> Option<(Outlook, u32)> {
         let endpoints = self.endpoints.borrow();
-        let endpoint = &endpoints[place(&endpoints, address).ok()?];
+        let (_, endpoint) = &endpoints[place(&endpoints, address).ok()?];
         Some((endpoint.outlook(now), endpoint.link.in_flight.get()))
     }
 
     /// Whether an endpoint is known to speak HTTP/1.0, so that it cannot read chunks.
     pub(super) fn speaks_http10(&self, address: SocketAddr, now: Instant) -> bool {
         let endpoints = self.endpoints.borrow();
-        place(&endpoints, address).is_ok_and(|at| endpoints[at].speaks_http10(now))
+        place(&endpoints, address).is_ok_and(|at| endpoints[at].1.speaks_http10(now))
     }
 
     /// How bad an endpoint is beside others that may not be asked either: less is better.
     pub(in crate::edge) fn badness(&self, address: SocketAddr, now: Instant) -> Duration {
         let endpoints = self.endpoints.borrow();
-        place(&endpoints, address).map_or(Duration::ZERO, |at| endpoints[at].badness(now))
+        place(&endpoints, address).map_or(Duration::ZERO, |at| endpoints[at].1.badness(now))
     }
 
     /// Counts a request at an endpoint for as long as the lease lives. `link` makes or finds what goes with one that is new.
@@ -69,14 +75,15 @@ impl Service {
         let at = place(&endpoints, address);
         // After a reload that changed it, no kept connection may serve both ways.
         if let Ok(at) = at
-            && endpoints[at].reuse == reuse
+            && endpoints[at].1.reuse == reuse
         {
-            return Lease::new(Rc::clone(&endpoints[at]));
+            return Lease::new(Rc::clone(&endpoints[at].1));
         }
-        let endpoint = Rc::new(Endpoint::new(address, now, reuse, link()));
+        let endpoint = Rc::new(Endpoint::new(now, reuse, link()));
+        let known = (address, Rc::clone(&endpoint));
         match at {
-            Ok(at) => endpoints[at] = Rc::clone(&endpoint),
-            Err(at) => endpoints.insert(at, Rc::clone(&endpoint)),
+            Ok(at) => endpoints[at] = known,
+            Err(at) => endpoints.insert(at, known),
         }
         Lease::new(endpoint)
     }
@@ -92,7 +99,7 @@ impl Service {
 
     fn close_first(&self, metrics: &CoreMetrics) -> bool {
         let endpoints = self.endpoints.borrow();
-        let links = endpoints.iter().filter_map(|endpoint| endpoint.own_link());
+        let links = endpoints.iter().filter_map(|(_, endpoint)| endpoint.own_link());
         let first = links.filter_map(|link| Some((link.first()?, link))).min_by_key(|(end, _)| *end);
         first.iter().for_each(|(_, link)| link.close_first(metrics));
         first.is_some()
@@ -110,7 +117,7 @@ impl Service {
     /// is left.
     pub(super) fn sweep(&self, now: Instant, metrics: &CoreMetrics) -> bool {
         let mut endpoints = self.endpoints.borrow_mut();
-        endpoints.retain(|endpoint| {
+        endpoints.retain(|(_, endpoint)| {
             if let Some(link) = endpoint.own_link() {
                 link.close_until(now, metrics);
             }
@@ -121,19 +128,19 @@ impl Service {
 
     /// Nothing of it is worth remembering.
     pub(super) fn is_vacant(&self) -> bool {
-        self.endpoints.borrow().iter().all(|endpoint| endpoint.is_vacant())
+        self.endpoints.borrow().iter().all(|(_, endpoint)| endpoint.is_vacant())
     }
 
     /// What it alone keeps at each endpoint.
     pub(super) fn each_own_link(&self, with: impl FnMut(&Link)) {
         let endpoints = self.endpoints.borrow();
-        endpoints.iter().filter_map(|endpoint| endpoint.own_link()).for_each(with);
+        endpoints.iter().filter_map(|(_, endpoint)| endpoint.own_link()).for_each(with);
     }
 }
 
 /// Where the endpoint is, or belongs.
 fn place(endpoints: &Endpoints, address: SocketAddr) -> Result<usize, usize> {
-    endpoints.binary_search_by_key(&address, |endpoint| endpoint.address)
+    endpoints.binary_search_by_key(&address, |(address, _)| *address)
 }
 
 /// A connection to an endpoint, counted for its service.
