@@ -36,7 +36,8 @@ pub(super) struct Configuration {
     pub(super) view: View,
     /// Descriptors that the core may hold.
     pub(super) open_max: usize,
-    /// Every listener that is to be. One that accepts already is known by its address, a new one brings its socket.
+    /// Every listener that is to be. One that accepts already is known by its address, a new one brings its socket, as does
+    /// one whose address is to be listened on anew.
     pub(super) fronts: Vec<(ListenAddress, Trust, Option<OwnedFd>)>,
 }
 
@@ -98,7 +99,9 @@ fn configure(edge: &Rc<Edge>, fronts: &mut Vec<Front>, configuration: Configurat
     let Configuration { settings, view, open_max, fronts: wanted } = configuration;
     edge.core.set_open_max(open_max);
     edge.configure(settings, view);
-    let stays = |front: &mut Front| wanted.iter().any(|(address, ..)| *address == front.address);
+    let stays = |front: &mut Front| {
+        wanted.iter().any(|(address, _, socket)| *address == front.address && socket.is_none())
+    };
     let closed = fronts.extract_if(.., |front| !stays(front)).collect();
     open(edge, fronts, wanted);
     closed
@@ -123,7 +126,8 @@ async fn close(core: Core, closed: Vec<Front>, settled: impl Fn()) {
     let mut refuse = false;
     for front in &closed {
         front.door.close();
-        refuse |= front.listener.refuse_new();
+        // To a Unix socket whose file has gone nobody comes any more.
+        refuse |= front.listener.refuse_new() || front.door.is_unix;
     }
     if refuse {
         core.sleep_until(core.now() + Duration::from_millis(limits::LISTENER_CLOSE_MS)).await;

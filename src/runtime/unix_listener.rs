@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{Domain, SockAddr, SockRef, Socket, Type};
 
 use super::listener::LOOK_EVERY;
 use crate::limits;
@@ -37,10 +37,11 @@ pub fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
     // The file is made with what the socket has, less the umask: nobody can connect in between who may not later.
     set_mode(&socket, mode)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    fs::set_permissions(path, Permissions::from_mode(mode))?;
-    socket.listen(limits::LISTEN_BACKLOG)?;
     let identity = identity(&fs::symlink_metadata(path)?);
-    Ok(UnixListener { socket: socket.into(), path: path.to_owned(), identity })
+    let listener = UnixListener { socket: socket.into(), path: path.to_owned(), identity };
+    listener.set_mode(mode)?;
+    SockRef::from(&listener.socket).listen(limits::LISTEN_BACKLOG)?;
+    Ok(listener)
 }
 
 /// Fails if something else is at `path`, or a socket that a process serves. One that is ending has `patience` for it.
@@ -95,12 +96,25 @@ impl UnixListener {
         self.socket.try_clone()
     }
 
-    /// Changes who may connect.
+    /// Whether who connects to the path comes here: the file may have been removed, or another put in its place.
+    pub fn is_in_place(&self) -> bool {
+        fs::symlink_metadata(&self.path).is_ok_and(|there| identity(&there) == self.identity)
+    }
+
+    /// Changes who may connect, and returns the mode before. A file that has it already is left alone.
     ///
     /// # Errors
-    /// The file is gone, or not ours.
-    pub fn set_mode(&self, mode: u32) -> io::Result<()> {
-        fs::set_permissions(&self.path, Permissions::from_mode(mode))
+    /// The file is not [in place](Self::is_in_place), or this user may not change it.
+    pub fn set_mode(&self, mode: u32) -> io::Result<u32> {
+        let there = fs::symlink_metadata(&self.path)?;
+        if identity(&there) != self.identity {
+            return Err(ErrorKind::NotFound.into());
+        }
+        let before = there.permissions().mode() & 0o777;
+        if before != mode {
+            fs::set_permissions(&self.path, Permissions::from_mode(mode))?;
+        }
+        Ok(before)
     }
 
     pub fn path(&self) -> &Path {
@@ -110,8 +124,7 @@ impl UnixListener {
 
 impl Drop for UnixListener {
     fn drop(&mut self) {
-        let there = fs::symlink_metadata(&self.path).ok();
-        if there.is_some_and(|there| identity(&there) == self.identity) {
+        if self.is_in_place() {
             // Whoever comes next replaces what cannot be removed.
             let _ = fs::remove_file(&self.path);
         }
@@ -150,7 +163,11 @@ mod tests {
         let path = dir.path().join("edge.sock");
         let mine = bind(&path, 0o666).unwrap();
         fs::remove_file(&path).unwrap();
+        assert!(!mine.is_in_place());
         let other = bind(&path, 0o666).unwrap();
+        assert!(!mine.is_in_place() && other.is_in_place());
+        assert_eq!(mine.set_mode(0o600).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!((other.set_mode(0o660).unwrap(), other.set_mode(0o660).unwrap()), (0o666, 0o660));
         drop(mine);
         assert!(path.exists());
         drop(other);

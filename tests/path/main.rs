@@ -40,4 +40,5 @@ mod shares;
 mod slow;
 mod splits;
 mod state;
+mod unix_listeners;
 mod unix_sockets;

@@ -63,6 +63,29 @@ pub(super) fn open(config: &Config, open: &[ListenAddress], cores: usize) -> Res
     Ok(opened)
 }
 
+/// Gives the sockets that are listened on already the modes that a configuration gives them: all, or none.
+///
+/// # Errors
+/// One that cannot be changed.
+pub(super) fn set_modes(config: &Config, unix: &[UnixListener]) -> Result<(), RunError> {
+    let mut changed: Vec<(&UnixListener, u32)> = Vec::new();
+    for Listener { address, mode, .. } in &config.listeners {
+        let ListenAddress::Unix(path) = address else { continue };
+        let Some(socket) = unix.iter().find(|unix| unix.path() == path && unix.is_in_place()) else {
+            continue;
+        };
+        match socket.set_mode(*mode) {
+            Ok(before) => changed.push((socket, before)),
+            Err(error) => {
+                // What could be changed can be changed back.
+                changed.iter().for_each(|(socket, before)| drop(socket.set_mode(*before)));
+                return Err(RunError::Mode { address: address.clone(), mode: *mode, error });
+            }
+        }
+    }
+    Ok(())
+}
+
 fn sockets(front: &Listener, cores: usize, unix: &mut Vec<UnixListener>) -> io::Result<Vec<Option<OwnedFd>>> {
     match &front.address {
         ListenAddress::Ip(address) => (0..cores).map(|_| listener::bind(*address).map(Some)).collect(),

@@ -16,6 +16,7 @@ use crate::feed::{self, InlineError, Known, Names};
 use crate::limits;
 use crate::observe::TableFigures;
 use crate::observe::access::{LogTarget, LogWriter};
+use crate::runtime::UnixListener;
 
 /// Sections that say how the process is built.
 const RESTART: [&str; 5] = ["node", "cores", "idle", "admin", "state"];
@@ -28,6 +29,8 @@ pub(super) struct Running {
     pub(super) base: Option<Arc<Snapshot>>,
     /// Of endpoints.
     pub(super) names: Names,
+    /// Listening Unix sockets, whose files go with them.
+    pub(super) unix: Vec<UnixListener>,
 }
 
 /// Why a file was not taken over.
@@ -66,25 +69,50 @@ impl Running {
     /// # Errors
     /// As [`Refused`]; nothing has changed.
     pub(super) fn prepare(&mut self, cores: usize) -> Result<Prepared, Refused> {
-        let (config, differences) = merge(&self.config, config::load(&self.path)?);
-        let listeners = &self.config.listeners;
-        let open: Vec<ListenAddress> = listeners.iter().map(|listener| listener.address.clone()).collect();
+        let (config, mut differences) = merge(&self.config, config::load(&self.path)?);
+        let (open, lost) = self.open();
+        let wanted =
+            |lost: &&ListenAddress| config.listeners.iter().any(|listener| listener.address == **lost);
+        differences.changed.extend(lost.iter().filter(wanted).map(bound_again));
         let known = want(&mut self.names, &config)?;
         let table = feed::table(&config, self.base.clone(), &known).map_err(RunError::from)?;
         let log = (config.access_log.path != self.config.access_log.path)
             .then(|| LogWriter::open(log_path(&config)).map_err(RunError::from))
             .transpose()?;
         fronts::ensure_free(&config, &open, Duration::ZERO)?;
+        let open_max = descriptors_per_core(&config, cores)?;
+        let opened = fronts::open(&config, &open, cores)?;
+        // Takes effect at once, so nothing that can fail may follow.
+        fronts::set_modes(&config, &self.unix)?;
         Ok(Prepared {
             settings: Settings::from(&config),
             view: table.publish(),
             figures: figures(&table),
-            open_max: descriptors_per_core(&config, cores)?,
-            opened: fronts::open(&config, &open, cores)?,
+            open_max,
+            opened,
             log,
             differences,
             config,
         })
+    }
+
+    /// The addresses that clients come in at, and those where none does any more: the socket's file is not there.
+    fn open(&self) -> (Vec<ListenAddress>, Vec<ListenAddress>) {
+        let lost = |address: &ListenAddress| {
+            self.unix.iter().any(|unix| is_at(unix, address) && !unix.is_in_place())
+        };
+        let addresses = self.config.listeners.iter().map(|listener| listener.address.clone());
+        addresses.partition(|address| !lost(address))
+    }
+
+    /// Puts a configuration in place of the one before, and what was opened for it. A Unix socket's file goes before its
+    /// listener closes: who finds none tries elsewhere, or again.
+    pub(super) fn take_over(&mut self, config: Config, new: Vec<UnixListener>) {
+        let is_replaced = |unix: &UnixListener| new.iter().any(|new| new.path() == unix.path());
+        self.unix
+            .retain(|unix| config.listeners.iter().any(|l| is_at(unix, &l.address)) && !is_replaced(unix));
+        self.unix.extend(new);
+        self.config = config;
     }
 
     /// The route table as of now.
@@ -100,6 +128,14 @@ impl Running {
         // The thread is there, or nothing was wanted of it.
         let _ = self.names.want(&self.config, Duration::ZERO);
     }
+}
+
+fn is_at(unix: &UnixListener, address: &ListenAddress) -> bool {
+    matches!(address, ListenAddress::Unix(path) if path == unix.path())
+}
+
+fn bound_again(lost: &ListenAddress) -> String {
+    format!("listeners[{lost}]: the socket's file was gone, or another's; bound again")
 }
 
 /// Looks up the names of a configuration, and waits a moment for the first answers.

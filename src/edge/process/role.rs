@@ -32,6 +32,10 @@ pub enum RunError {
     Feed(#[from] InlineError),
     #[error("cannot listen on {address}: {error}; {mend}")]
     Listen { address: ListenAddress, error: io::Error, mend: String },
+    #[error(
+        "cannot change the mode of {address} to {mode:o}: {error}; let this user own its file, or leave its mode"
+    )]
+    Mode { address: ListenAddress, mode: u32, error: io::Error },
     #[error(transparent)]
     Admin(#[from] AdminError),
     #[error(transparent)]
@@ -71,13 +75,15 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     warn_if(base.as_deref().and_then(kept_out_of_memory));
     let (news, heard) = mpsc::channel();
     let names = Arc::<NameStats>::default();
-    let mut running = Running { path: path.to_owned(), base, names: names_of(&news, &names), config };
+    let (path, unix) = (path.to_owned(), Vec::new());
+    let mut running = Running { path, base, names: names_of(&news, &names), config, unix };
     reload::want(&mut running.names, &running.config)?;
     let table = running.table()?;
     shown.show(figures(&table));
     shown.stats.begin();
     let opened = fronts::open(&running.config, &[], cpus.len())?;
-    let first = First { view: table.publish(), open_max, opened };
+    running.unix = opened.unix;
+    let first = First { view: table.publish(), open_max, fronts: opened.cores };
     let node = labels(&running.config);
     let mut router = Router::start(running, &cpus, first, shown.clone(), &news)?;
     let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), &news))?;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::fronts::Opened;
+use super::fronts::Fronts;
 use super::reload::{Prepared, Refused, Running};
 use super::role::{RunError, figures, log_path};
-use crate::config::{Config, Idle, ListenAddress, Listener};
+use crate::config::{Config, Idle};
 use crate::edge::on_core::{self, Configuration, CoreParts, Order};
 use crate::edge::settings::Settings;
 use crate::limits;
@@ -19,7 +19,7 @@ use crate::observe::admin::{Reloaded, Tell};
 use crate::observe::process_log::{Level, event, set_level};
 use crate::observe::{ConfigStats, CoreMetrics, Readiness, ServiceErrors, TableFigures};
 use crate::proto::trace::IdSource;
-use crate::runtime::{CoreOptions, CoreThread, IdlePolicy, Sender, UnixListener, millis, number, start};
+use crate::runtime::{CoreOptions, CoreThread, IdlePolicy, Sender, millis, number, start};
 
 /// What the main thread hears of.
 pub(super) enum News {
@@ -62,8 +62,6 @@ pub(super) struct Router {
     /// Where slow requests are noted, until the admin thread has it.
     pub(super) slow: Vec<LogSource>,
     shown: Shown,
-    /// Listening Unix sockets, whose files go with them.
-    unix: Vec<UnixListener>,
     /// Cores that have not yet taken up the last configuration.
     unsettled: usize,
     /// What to tell, and whom, when they have.
@@ -93,7 +91,7 @@ impl Router {
         let settings = Settings::from(config);
         let (seed, node) = (RandomState::new().hash_one(cpus), hash(config.node.id.as_str()));
         let mut cores = Vec::new();
-        for (((index, cpu), log), fronts) in cpus.iter().enumerate().zip(sinks).zip(first.opened.cores) {
+        for (((index, cpu), log), fronts) in cpus.iter().enumerate().zip(sinks).zip(first.fronts) {
             let (open_max, view) = (first.open_max, first.view.clone());
             let parts = CoreParts {
                 metrics: Arc::clone(&metrics[index]),
@@ -114,9 +112,8 @@ impl Router {
             );
             cores.push(started.map_err(|error| RunError::System { what: "a core's thread", error })?);
         }
-        let (unix, unsettled) = (first.opened.unix, cores.len());
-        let waiting = Vec::new();
-        Ok(Router { running, cores, metrics, log, slow, shown, unix, unsettled, reloading: None, waiting })
+        let (unsettled, waiting) = (cores.len(), Vec::new());
+        Ok(Router { running, cores, metrics, log, slow, shown, unsettled, reloading: None, waiting })
     }
 
     /// Does what the news ask for until there is a reason to drain; drains, and ends.
@@ -136,7 +133,7 @@ impl Router {
         }
         let grace = self.running.config.timeouts.drain;
         self.shown.readiness.drain();
-        self.unix.clear();
+        self.running.unix.clear();
         event(Level::Info, "draining", &[("ringway.drain_ms", Value::from(millis(grace)))]);
         self.order(|_| Order::Drain);
         let left = self.wait_until_idle(heard, grace);
@@ -215,7 +212,7 @@ impl Router {
         if let Some(target) = log {
             self.log.switch(target);
         }
-        self.change_files(&config, opened.unix);
+        self.running.take_over(config, opened.unix);
         let mut fronts = opened.cores.into_iter();
         self.unsettled = self.cores.len();
         self.order(|_| {
@@ -225,29 +222,14 @@ impl Router {
         });
         self.shown.show(figures);
         self.shown.stats.applied(!differences.restart.is_empty());
-        config.warnings.iter().for_each(|warning| event(Level::Warn, warning, &[]));
-        set_level(config.process_log);
-        self.running.config = config;
+        self.running.config.warnings.iter().for_each(|warning| event(Level::Warn, warning, &[]));
+        set_level(self.running.config.process_log);
         Reloaded {
             applied: true,
             changed: differences.changed,
             needs_restart: differences.restart,
             mistakes: Vec::new(),
         }
-    }
-
-    /// A Unix socket's file goes before its listener closes: who finds none tries elsewhere, or again.
-    fn change_files(&mut self, config: &Config, new: Vec<UnixListener>) {
-        self.unix.retain(|unix| {
-            let mine = |front: &&Listener| matches!(&front.address, ListenAddress::Unix(path) if path == unix.path());
-            let Some(front) = config.listeners.iter().find(mine) else { return false };
-            if let Err(error) = unix.set_mode(front.mode) {
-                let fields = [("file.path", front.address.to_string().into()), ("error.message", error.to_string().into())];
-                event(Level::Error, "the mode of a socket cannot be changed", &fields);
-            }
-            true
-        });
-        self.unix.extend(new);
     }
 
     fn order(&mut self, mut order: impl FnMut(usize) -> Order) {
@@ -298,7 +280,7 @@ impl Router {
 pub(super) struct First {
     pub(super) view: ringway_state::View,
     pub(super) open_max: usize,
-    pub(super) opened: Opened,
+    pub(super) fronts: Vec<Fronts>,
 }
 
 fn told_refused(refused: &Refused) -> Reloaded {
