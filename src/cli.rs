@@ -106,7 +106,8 @@ fn exit_after(answer: &clap::Error) -> Exit {
     if answer.use_stderr() { Exit::Usage } else { Exit::Fine }
 }
 
-/// `ringway check`: writes each mistake, or else each warning and a summary, to `out`.
+/// `ringway check`: writes each mistake, or else each warning and a summary, to `out`. A snapshot that cannot be used is a
+/// mistake too.
 ///
 /// # Errors
 /// Only those of `out`.
@@ -117,15 +118,22 @@ pub fn check(path: &Path, out: &mut impl Write) -> io::Result<Exit> {
             Ok(Exit::WrongInput)
         }
         Ok(config) => {
-            let (here, snapshot) = ctl::look(&config);
-            for warning in &config.warnings {
+            let here = ctl::look(&config);
+            for warning in config.warnings.iter().chain(&here.warnings) {
                 writeln!(out, "{warning}")?;
             }
-            for warning in here {
-                writeln!(out, "{}: warning: {warning}", path.display())?;
+            match here.snapshot {
+                Err(mistake) => {
+                    writeln!(out, "{mistake}")?;
+                    Ok(Exit::WrongInput)
+                }
+                Ok(snapshot) => {
+                    let fine =
+                        if here.warnings.is_empty() { "fine" } else { "fine, but not on this machine" };
+                    writeln!(out, "{}: {fine}: {}", path.display(), summary(&config, snapshot.as_ref()))?;
+                    Ok(Exit::Fine)
+                }
             }
-            writeln!(out, "{}: fine: {}", path.display(), summary(&config, snapshot.as_ref()))?;
-            Ok(Exit::Fine)
         }
     }
 }
@@ -231,16 +239,14 @@ mod tests {
     fn check_warns_of_what_is_not_on_this_machine() {
         let listeners = "listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\nservices: []";
         for (line, said) in [
-            ("cores: [1023]", "warning: cores: no process may run on CPU 1023 here"),
-            (
-                "access_log: { path: /nowhere/a.log }",
-                "warning: access_log.path: there is no folder /nowhere here",
-            ),
-            ("access_log: { path: /tmp }", "warning: access_log.path: /tmp is a folder"),
-            ("state: { snapshot: /nowhere/a.snap }", "warning: state.snapshot: "),
+            ("cores: [1023]", "cores: no process may run on CPU 1023 here"),
+            ("access_log: { path: /nowhere/a.log }", "access_log.path: there is no folder /nowhere here"),
+            ("access_log: { path: /tmp }", "access_log.path: /tmp is a folder"),
         ] {
             let (exit, out) = checked(&format!("{listeners}\n{line}\n"));
-            assert!(exit == Exit::Fine && out.contains(said), "{line}: {out}");
+            let said = format!("edge.yaml:3: warning: {said}");
+            assert!(exit == Exit::Fine && out.contains(&said), "{line}: {out}");
+            assert!(out.contains("edge.yaml: fine, but not on this machine: 1 listener"), "{line}: {out}");
         }
     }
 

@@ -65,7 +65,8 @@ fn run(path: &Path) -> Exit {
         Ok(()) => Exit::Fine,
         Err(error) => {
             let exit = if error.is_of_machine() { Exit::MachineLacks } else { Exit::WrongInput };
-            let _ = writeln!(io::stderr(), "ringway: {error}");
+            let who = if error.names_its_line() { "" } else { "ringway: " };
+            let _ = writeln!(io::stderr(), "{who}{error}");
             exit
         }
     }

@@ -8,7 +8,9 @@ use super::checked::{
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
-use super::{Label, Region, Written, address, listeners, name, retry, services, setting, suggest, tree};
+use super::{
+    Label, Places, Region, Written, address, listeners, name, retry, services, setting, suggest, tree,
+};
 use crate::limits::CORES_MAX;
 use crate::observe::access::{self, Fields};
 use crate::observe::process_log::Level;
@@ -60,6 +62,7 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
         access_log,
         process_log,
         written: Written::of(root),
+        places: Places::new(&report.file, root),
         warnings,
     })
 }

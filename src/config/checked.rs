@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Endpoint, HostName, Label, ListenAddress, Peers, Region, ServiceId, Written};
+use super::{Endpoint, HostName, Label, ListenAddress, Peers, Places, Region, ServiceId, Written};
 use crate::observe::access::Fields;
 use crate::observe::process_log::Level;
 use crate::policy::{Pace, RetryOn};
@@ -34,6 +34,8 @@ pub struct Config {
     pub process_log: Level,
     /// The file's values as they stand in it, for telling what changes.
     pub written: Written,
+    /// Where it says what.
+    pub places: Places,
     /// Remarks on what is legal but hardly meant, each a whole line: `FILE:LINE: warning: …`.
     pub warnings: Vec<String>,
 }

@@ -15,6 +15,7 @@ pub use cidr::Cidr;
 pub use endpoint::{Endpoint, is_stand_in};
 pub use listen::{ListenAddress, Peers};
 pub use name::{HostName, Label, Region, ServiceId};
+pub use places::Places;
 pub use report::{Mistake, Mistakes};
 pub use written::Written;
 
@@ -28,6 +29,7 @@ mod endpoint;
 mod listen;
 mod listeners;
 mod name;
+mod places;
 mod reader;
 mod report;
 mod retry;

@@ -32,8 +32,7 @@ impl<'a> Section<'a> {
     pub(super) fn field(&mut self, name: &'static str) -> Option<Field<'a>> {
         self.known.push(name);
         let entry = self.entries.iter().find(|e| e.key == name)?;
-        // An empty value is placed where the next token begins, which may be lines below its key.
-        let line = if matches!(entry.value.kind, Kind::Text(_)) { entry.value.line } else { entry.line };
+        let line = entry.line_of_value();
         Some(Field { report: self.report, path: self.path_of(name), line, node: &entry.value })
     }
 

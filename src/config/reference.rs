@@ -404,7 +404,7 @@ fn the_defaults_are_those_of_the_table() {
     }
     let of = |text: &str| {
         let config = parse("edge.yaml", text.as_bytes(), "host").unwrap();
-        super::Config { written: super::Written::default(), ..config }
+        super::Config { written: super::Written::default(), places: super::Places::default(), ..config }
     };
     assert_eq!(of(&written), of(listeners));
 }

@@ -51,7 +51,7 @@ fn located(file: &str, mistake: &Mistake) -> String {
 
 /// Collects while the tree is read. Shared by reference, hence the cell; nothing is held across a call.
 pub(super) struct Report {
-    file: String,
+    pub(super) file: String,
     found: RefCell<Vec<Mistake>>,
     more: RefCell<usize>,
     warnings: RefCell<Vec<Mistake>>,

@@ -33,6 +33,14 @@ pub(super) struct Entry {
     pub value: Node,
 }
 
+impl Entry {
+    /// An empty value is placed where the next token begins, which may be lines below its key; a list or a map, where its
+    /// first item is.
+    pub(super) fn line_of_value(&self) -> usize {
+        if matches!(self.value.kind, Kind::Text(_)) { self.value.line } else { self.line }
+    }
+}
+
 /// Reads the one document of `bytes`. `None` when nothing can be made of it, with the reason in `report`.
 pub(super) fn read(bytes: &[u8], report: &Report) -> Option<Node> {
     let text = decode(bytes, report)?;

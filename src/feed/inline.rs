@@ -9,7 +9,7 @@ use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 use ringway_state::record::{
     Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Version,
 };
-use ringway_state::snapshot::Snapshot;
+use ringway_state::snapshot::{OpenError, Snapshot};
 use ringway_state::{Outcome, Table};
 
 use super::names::Known;
@@ -19,9 +19,9 @@ use crate::config::{self, Config, Service};
 /// Why the table cannot be made. The input is wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum InlineError {
-    /// The base snapshot is unusable; the reason names the place and the mending.
-    #[error("state.snapshot: {0}")]
-    Snapshot(String),
+    /// The base snapshot is unusable; `place` is where the file names it.
+    #[error("{place}: {reason}")]
+    Snapshot { place: String, reason: String },
     /// A service of the file does not fit the table's rules.
     #[error("service {service}: {reason}")]
     Service { service: String, reason: String },
@@ -35,8 +35,19 @@ const VERSION: Version = Version::new(u64::MAX, 1);
 /// # Errors
 /// It is unusable.
 pub fn base(config: &Config) -> Result<Option<Arc<Snapshot>>, InlineError> {
-    let open = |file| Snapshot::open(file).map_err(|e| InlineError::Snapshot(with_causes(&e)));
+    let open = |file| Snapshot::open(file).map_err(|error| unusable(config, &error));
     Ok(config.state.snapshot.as_deref().map(open).transpose()?.map(Arc::new))
+}
+
+/// What is wrong with the snapshot that a configuration names, and how to mend it.
+pub fn unusable(config: &Config, error: &OpenError) -> InlineError {
+    let mend = match error {
+        OpenError::Io { .. } => {
+            "; name a file that this user may read, or make it with `ringway state build`"
+        }
+        _ => "",
+    };
+    InlineError::Snapshot { place: config.places.of("state.snapshot"), reason: with_causes(error) + mend }
 }
 
 /// The route table of a configuration: a snapshot, if there is one, with the file's services on top, and what is `known` of

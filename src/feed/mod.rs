@@ -3,5 +3,5 @@
 mod inline;
 mod names;
 
-pub use inline::{InlineError, base, table};
+pub use inline::{InlineError, base, table, unusable};
 pub use names::{Known, Names};

@@ -113,23 +113,40 @@ fn a_second_router_on_the_same_port_is_refused() {
 fn cpus_that_are_not_ours_are_refused() {
     let (code, said) = refusal(Setup::new().set("cores", json!([1000])));
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("CPU 1000") && said.contains("auto"), "{said}");
+    assert!(said.contains("cores: this process may not run on CPU 1000") && said.contains("auto"), "{said}");
 }
 
 #[test]
 fn snapshots_that_cannot_be_used_are_refused() {
-    let missing = Setup::new().set("state.snapshot", "/nonexistent/base.snap");
-    let (code, said) = refusal(missing);
-    assert!(code == 1 && said.contains("/nonexistent/base.snap"), "{code}: {said}");
-    let corrupt = Setup::new();
-    let file = corrupt.dir.path().join("base.snap");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("base.snap");
+    let refused = |path: &std::path::Path, why: &str| {
+        let setup = Setup::new().set("state.snapshot", path.display().to_string());
+        let config = setup.write();
+        let text = std::fs::read_to_string(&config).unwrap();
+        let line = 1 + text.lines().position(|line| line.contains("\"snapshot\"")).unwrap();
+        let (config, path) = (config.display().to_string(), path.display());
+        let (code, told) = ringway(&["check", "--config", &config]);
+        let told = told.lines().last().unwrap_or_default();
+        assert!(
+            code == 1 && told.starts_with(&format!("{config}:{line}: state.snapshot: ")),
+            "{code}: {told}"
+        );
+        assert!(told.contains(&path.to_string()) && told.contains(why), "{told}");
+        // `run` refuses it in the same words.
+        let (code, said) = refusal(setup);
+        assert!(code == 1 && said.lines().any(|line| line == told), "{code}: {said}\n{told}");
+        assert!(!said.contains("panicked"), "{said}");
+    };
+    let mend = "; name a file that this user may read, or make it with `ringway state build`";
+    refused(&file, &format!("No such file or directory (os error 2){mend}"));
+    refused(dir.path(), mend);
+    refused(&file.join("below"), "No such file or directory");
     for content in [Vec::new(), b"not a snapshot".to_vec(), noise(100_000)] {
         std::fs::write(&file, content).unwrap();
-        let setup = Setup::new().set("state.snapshot", file.display().to_string());
-        let (code, said) = refusal(setup);
-        assert!(code == 1 && said.contains("base.snap"), "{code}: {said}");
-        assert!(!said.contains("panicked"), "{said}");
+        refused(&file, "base.snap is no ringway snapshot; make one with `ringway state build`");
     }
+    refused(&file.join("below"), "Not a directory");
 }
 
 #[test]

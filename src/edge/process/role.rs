@@ -40,8 +40,10 @@ pub enum RunError {
     Admin(#[from] AdminError),
     #[error(transparent)]
     Log(#[from] LogError),
-    #[error("cores: this process may not run on CPU {0}; list CPUs that `taskset -p $$` allows, or say auto")]
-    Cpu(usize),
+    #[error(
+        "{place}: this process may not run on CPU {cpu}; list CPUs that `taskset -p $$` allows, or say auto"
+    )]
+    Cpu { place: String, cpu: usize },
     #[error(transparent)]
     Machine(#[from] Lacking),
     #[error("{what}: {error}")]
@@ -51,6 +53,11 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether it begins with the configuration's file and line.
+    pub fn names_its_line(&self) -> bool {
+        matches!(self, RunError::Cpu { .. } | RunError::Feed(InlineError::Snapshot { .. }))
+    }
+
     /// Whether the machine is at fault rather than the configuration.
     pub fn is_of_machine(&self) -> bool {
         matches!(self, RunError::Machine(_) | RunError::System { .. } | RunError::CoreFailed(_))
@@ -161,7 +168,7 @@ fn cpus(config: &Config) -> Result<Vec<usize>, RunError> {
         Cores::Pinned(cpus) => cpus.clone(),
     };
     match wanted.iter().find(|cpu| !mine.contains(cpu)) {
-        Some(cpu) => Err(RunError::Cpu(*cpu)),
+        Some(cpu) => Err(RunError::Cpu { place: config.places.of("cores"), cpu: *cpu }),
         None => Ok(wanted),
     }
 }
