@@ -39,7 +39,7 @@ fn explain(text: &str) -> String {
     if text.contains("://") {
         return "is a URL; write its address and port alone, as in 127.0.0.1:8080".to_owned();
     }
-    if text.starts_with("unix:") || text.starts_with('/') {
+    if super::socket::is_meant(text) {
         let instead = "give an address and port, as in 127.0.0.1:8080";
         return format!("is a Unix socket, which cannot be had here; {instead}");
     }

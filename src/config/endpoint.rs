@@ -4,10 +4,7 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use super::HostName;
-use super::address;
-use super::report::Shown;
-use crate::limits::SOCKET_PATH_OCTETS_MAX;
+use super::{HostName, address, socket};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
@@ -27,15 +24,12 @@ impl Endpoint {
     /// # Errors
     /// What is wrong with `text` and how to mend it.
     pub(super) fn parse(text: &str) -> Result<Endpoint, String> {
-        match text.strip_prefix("unix:") {
-            Some(path) => socket(path).map(Endpoint::Socket),
-            None if text.starts_with('/') => {
-                Err(format!("{} is a path; write it as unix:{text}", Shown(text)))
-            }
-            None => match name(text) {
-                Some((host, port)) => Ok(Endpoint::Name { host, port }),
-                None => address::parse_endpoint(text).map(Endpoint::Address),
-            },
+        if let Some(path) = socket::parse(text) {
+            return path.map(Endpoint::Socket);
+        }
+        match name(text) {
+            Some((host, port)) => Ok(Endpoint::Name { host, port }),
+            None => address::parse_endpoint(text).map(Endpoint::Address),
         }
     }
 
@@ -74,20 +68,6 @@ fn name(text: &str) -> Option<(HostName, u16)> {
     HostName::parse(host).ok().filter(|_| is_name).map(|host| (host, port))
 }
 
-/// A socket's path, absolute.
-pub(super) fn socket(path: &str) -> Result<PathBuf, String> {
-    let told = |what: String| Err(format!("{} {what}", Shown(&format!("unix:{path}"))));
-    if !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
-        return told("is no socket's absolute path; write it as in unix:/run/app.sock".to_owned());
-    }
-    if path.len() > SOCKET_PATH_OCTETS_MAX {
-        return told(format!(
-            "has a path longer than {SOCKET_PATH_OCTETS_MAX} octets, which no socket can have"
-        ));
-    }
-    Ok(PathBuf::from(path))
-}
-
 /// The first half of addresses that nothing on a network has (RFC 6666).
 const DISCARD: [u16; 4] = [0x100, 0, 0, 0];
 
@@ -119,19 +99,7 @@ mod tests {
         }
         let named = Endpoint::parse("App.internal:8080").unwrap();
         assert_eq!((named.to_string().as_str(), named.address()), ("app.internal:8080", None));
-        let long = format!("unix:/{}", "x".repeat(SOCKET_PATH_OCTETS_MAX));
-        for wrong in [
-            "unix:",
-            "unix:app.sock",
-            "unix:/",
-            "unix:/run/",
-            "unix:/a\0b",
-            &long,
-            "[100::1]:80",
-            "app:0",
-            "app:65536",
-            "a b:80",
-        ] {
+        for wrong in ["unix:app.sock", "/run/app.sock", "[100::1]:80", "app:0", "app:65536", "a b:80"] {
             assert!(Endpoint::parse(wrong).is_err(), "{wrong}");
         }
     }

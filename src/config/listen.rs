@@ -3,9 +3,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use super::endpoint::socket;
 use super::report::Shown;
-use super::{Cidr, Endpoint, address};
+use super::{Cidr, Endpoint, address, socket};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ListenAddress {
@@ -20,11 +19,8 @@ impl ListenAddress {
     /// # Errors
     /// What is wrong with `text` and how to mend it.
     pub(super) fn parse(text: &str) -> Result<ListenAddress, String> {
-        match text.strip_prefix("unix:") {
-            Some(path) => socket(path).map(ListenAddress::Unix),
-            None if text.starts_with('/') => {
-                Err(format!("{} is a path; write it as unix:{text}", Shown(text)))
-            }
+        match socket::parse(text) {
+            Some(path) => path.map(ListenAddress::Unix),
             None => address::parse(text).map(ListenAddress::Ip),
         }
     }

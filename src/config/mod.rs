@@ -35,6 +35,7 @@ mod report;
 mod retry;
 mod services;
 mod setting;
+mod socket;
 mod suggest;
 mod tree;
 mod written;
