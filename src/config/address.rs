@@ -1,19 +1,43 @@
 //! `address:port` as written in the file.
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::report::Shown;
 
-/// An IP address and a port from 1 to 65,535: `127.0.0.1:8080`, `[::1]:8080`.
+/// What can be written where an address is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Forms {
+    /// Addresses alone.
+    Address,
+    /// What can be listened on.
+    Listener,
+    /// Where an origin can be.
+    Endpoint,
+}
+
+impl fmt::Display for Forms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Forms::Address => "IP:PORT, as in 127.0.0.1:8080 or [::1]:8080",
+            Forms::Listener => "IP:PORT or unix:/PATH, as in 127.0.0.1:8080 or unix:/run/edge.sock",
+            Forms::Endpoint => {
+                "IP:PORT, NAME:PORT or unix:/PATH, as in 127.0.0.1:8080, app.internal:8080 or unix:/run/app.sock"
+            }
+        })
+    }
+}
+
+/// An IP address and a port from 1 to 65,535: `127.0.0.1:8080`, `[::1]:8080`. Other `forms` are for messages alone.
 ///
 /// # Errors
 /// What is wrong with `text` and how to mend it.
-pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn parse(text: &str, forms: Forms) -> Result<SocketAddr, String> {
     match text.parse::<SocketAddr>() {
         Ok(address) if address.port() == 0 => {
             Err(format!("{} has port 0; give a port from 1 to 65535", Shown(text)))
         }
         Ok(address) => Ok(address),
-        Err(_) => Err(format!("{} {}", Shown(text), explain(text))),
+        Err(_) => Err(format!("{} {}", Shown(text), explain(text, forms))),
     }
 }
 
@@ -21,8 +45,8 @@ pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
 ///
 /// # Errors
 /// What is wrong with `text` and how to mend it.
-pub(super) fn parse_endpoint(text: &str) -> Result<SocketAddr, String> {
-    let address = parse(text)?;
+pub(super) fn parse_endpoint(text: &str, forms: Forms) -> Result<SocketAddr, String> {
+    let address = parse(text, forms)?;
     let ip = address.ip().to_canonical();
     let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
     if ip.is_unspecified() || ip.is_multicast() || broadcast {
@@ -35,13 +59,12 @@ pub(super) fn parse_endpoint(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Why `text` is not an address and port, and what to write instead.
-fn explain(text: &str) -> String {
+fn explain(text: &str, forms: Forms) -> String {
     if text.contains("://") {
-        return "is a URL; write its address and port alone, as in 127.0.0.1:8080".to_owned();
+        return format!("is a URL; write {forms}");
     }
     if super::socket::is_meant(text) {
-        let instead = "give an address and port, as in 127.0.0.1:8080";
-        return format!("is a Unix socket, which cannot be had here; {instead}");
+        return format!("is a Unix socket, which cannot be had here; write {forms}");
     }
     if text.parse::<Ipv6Addr>().is_ok() {
         let meant = text.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
@@ -53,20 +76,30 @@ fn explain(text: &str) -> String {
         return format!("has no port; write {ip}:PORT");
     }
     let Some((host, port)) = text.rsplit_once(':') else {
-        return "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080".to_owned();
+        let what = if is_name(text) { "has no port" } else { "is no address and port" };
+        return format!("{what}; write {forms}");
     };
-    if port.is_empty() || port.parse::<u16>().is_err() {
-        return "has no port from 1 to 65535 after its last colon; write it as in 127.0.0.1:8080".to_owned();
+    if !port.parse().is_ok_and(|port: u16| port > 0) {
+        return format!("has no port from 1 to 65535 after its last colon; write {forms}");
     }
-    if host.is_empty() {
-        return format!(
-            "has no address; write [::]{text} for all, or 127.0.0.1{text} for this machine alone"
-        );
+    match host {
+        "" if forms == Forms::Listener => {
+            format!("has no address; write [::]{text} for all, or 127.0.0.1{text} for this machine alone")
+        }
+        "" => format!("has nothing before its port; write {forms}"),
+        _ if is_name(host) => format!("is a name, which cannot be had here; write {forms}"),
+        _ => match super::name::host_name(host) {
+            // Whatever has colons or brackets was meant as an address.
+            Err(wrong) if forms == Forms::Endpoint && !host.contains(['[', ']', ':']) => {
+                format!("has no address, and no name: {wrong}; write {forms}")
+            }
+            _ => format!("is no address and port; write {forms}"),
+        },
     }
-    if host.bytes().any(|b| b.is_ascii_alphabetic()) && super::name::host_name(host).is_ok() {
-        return "is a name; give an IP address, as in 127.0.0.1:8080".to_owned();
-    }
-    "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080".to_owned()
+}
+
+fn is_name(text: &str) -> bool {
+    text.bytes().any(|octet| octet.is_ascii_alphabetic()) && super::name::host_name(text).is_ok()
 }
 
 #[cfg(test)]
@@ -76,41 +109,60 @@ mod tests {
     #[test]
     fn right_addresses() {
         for right in ["127.0.0.1:8080", "0.0.0.0:1", "[::1]:65535", "[::]:80"] {
-            assert_eq!(parse(right).map(|a| a.to_string()), Ok(right.to_owned()));
+            assert_eq!(parse(right, Forms::Address).map(|a| a.to_string()), Ok(right.to_owned()));
         }
     }
 
+    /// `FORMS` stands for all that can be written there.
     #[test]
     fn wrong_addresses_say_what_to_write() {
-        for (wrong, told) in [
-            ("127.0.0.1:0", "has port 0; give a port from 1 to 65535"),
-            ("127.0.0.1", "has no port; write 127.0.0.1:PORT"),
-            ("::1", "has no port, or no brackets; write [::1]:PORT"),
+        use Forms::{Address, Endpoint, Listener};
+        let (all, nameless) = (&[Address, Listener, Endpoint][..], &[Address, Listener][..]);
+        let no_port = "has no port from 1 to 65535 after its last colon; write FORMS";
+        for (wrong, forms, told) in [
+            ("127.0.0.1:0", all, "has port 0; give a port from 1 to 65535"),
+            ("127.0.0.1", all, "has no port; write 127.0.0.1:PORT"),
+            ("::1", all, "has no port, or no brackets; write [::1]:PORT"),
             (
                 "::1:8080",
+                all,
                 "has no port, or no brackets; write [::1:8080]:PORT, or [::1]:8080 if 8080 is the port",
             ),
-            ("127.0.0.1:", "has no port from 1 to 65535 after its last colon; write it as in 127.0.0.1:8080"),
+            ("127.0.0.1:", all, no_port),
+            ("127.0.0.1:65536", all, no_port),
+            ("db.internal:0", all, no_port),
+            ("http://127.0.0.1:80", all, "is a URL; write FORMS"),
             (
-                "127.0.0.1:65536",
-                "has no port from 1 to 65535 after its last colon; write it as in 127.0.0.1:8080",
+                ":80",
+                &[Listener],
+                "has no address; write [::]:80 for all, or 127.0.0.1:80 for this machine alone",
             ),
-            (":80", "has no address; write [::]:80 for all, or 127.0.0.1:80 for this machine alone"),
-            ("http://127.0.0.1:80", "is a URL; write its address and port alone, as in 127.0.0.1:8080"),
-            ("db.internal:80", "is a name; give an IP address, as in 127.0.0.1:8080"),
+            (":80", &[Address, Endpoint], "has nothing before its port; write FORMS"),
+            ("db.internal:80", nameless, "is a name, which cannot be had here; write FORMS"),
+            ("unix:/run/a", &[Address], "is a Unix socket, which cannot be had here; write FORMS"),
+            ("/run/a", &[Address], "is a Unix socket, which cannot be had here; write FORMS"),
+            ("host", all, "has no port; write FORMS"),
+            ("", all, "is no address and port; write FORMS"),
+            ("a_b", all, "is no address and port; write FORMS"),
+            ("300.0.0.1:80", all, "is no address and port; write FORMS"),
+            ("[::1:80", all, "is no address and port; write FORMS"),
+            ("a_b:80", nameless, "is no address and port; write FORMS"),
             (
-                "unix:/run/a",
-                "is a Unix socket, which cannot be had here; give an address and port, as in 127.0.0.1:8080",
+                "a_b:80",
+                &[Endpoint],
+                "has no address, and no name: \"a_b\" has '_' at octet 1; a host name is made of letters, digits, \
+                 hyphens and dots; write FORMS",
             ),
             (
-                "/run/a",
-                "is a Unix socket, which cannot be had here; give an address and port, as in 127.0.0.1:8080",
+                "app.:80",
+                &[Endpoint],
+                "has no address, and no name: \"app.\" ends with a dot; write it without; write FORMS",
             ),
-            ("here", "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080"),
-            ("300.0.0.1:80", "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080"),
-            ("a b:80", "is not an address and port; write them as in 127.0.0.1:8080 or [::1]:8080"),
         ] {
-            assert_eq!(parse(wrong), Err(format!("{wrong:?} {told}")));
+            for forms in forms {
+                let told = told.replace("FORMS", &forms.to_string());
+                assert_eq!(parse(wrong, *forms), Err(format!("{wrong:?} {told}")), "{forms:?}");
+            }
         }
     }
 
@@ -125,10 +177,10 @@ mod tests {
             "255.255.255.255:80",
         ] {
             assert_eq!(
-                parse_endpoint(wrong),
+                parse_endpoint(wrong, Forms::Endpoint),
                 Err(format!("{wrong:?} is no single host's address; give the origin's own"))
             );
         }
-        assert!(parse_endpoint("10.0.0.1:80").is_ok());
+        assert!(parse_endpoint("10.0.0.1:80", Forms::Endpoint).is_ok());
     }
 }

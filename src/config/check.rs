@@ -1,16 +1,16 @@
 //! From the tree to [`Config`]: one function per section, each of which reads all of its fields before it
 //! ends.
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::address::{self, Forms};
 use super::checked::{
     AccessLog, Config, Cores, Feed, Idle, Limits, LogPath, Node, OriginTimeouts, Paths, RequestLimits,
     Resolver, Reuse, ServiceSettings, State, Timeouts, UpstreamLimits,
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
-use super::{
-    Label, Places, Region, Written, address, listeners, name, retry, services, setting, suggest, tree,
-};
+use super::{Label, Places, Region, Written, listeners, name, retry, services, setting, suggest, tree};
 use crate::limits::CORES_MAX;
 use crate::observe::access::{self, Fields};
 use crate::observe::process_log::Level;
@@ -141,9 +141,14 @@ fn feed_kind(text: &str) -> Result<Feed, String> {
 
 fn resolver(top: &mut Section<'_>) -> Resolver {
     let Some(mut section) = top.section("resolver") else { return Resolver::default() };
-    let servers = section.field("servers").map(|field| field.parse_items(address::parse_endpoint));
+    let servers = section.field("servers").map(|field| field.parse_items(server));
     section.end();
     Resolver { servers: servers.unwrap_or_default() }
+}
+
+/// A name server.
+fn server(text: &str) -> Result<SocketAddr, String> {
+    address::parse_endpoint(text, Forms::Address)
 }
 
 fn timeouts(top: &mut Section<'_>) -> Timeouts {

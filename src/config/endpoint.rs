@@ -4,7 +4,8 @@ use std::hash::BuildHasher;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use super::{HostName, address, socket};
+use super::address::{self, Forms};
+use super::{HostName, socket};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
@@ -29,7 +30,7 @@ impl Endpoint {
         }
         match name(text) {
             Some((host, port)) => Ok(Endpoint::Name { host, port }),
-            None => address::parse_endpoint(text).map(Endpoint::Address),
+            None => address::parse_endpoint(text, Forms::Endpoint).map(Endpoint::Address),
         }
     }
 
@@ -60,7 +61,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A host's name and a port; `None` if it looks like something else, and is told so as such.
+/// A host's name and a port; `None` if it is neither, and is told why as an address is.
 fn name(text: &str) -> Option<(HostName, u16)> {
     let (host, port) = text.rsplit_once(':')?;
     let port = port.parse().ok().filter(|port| *port > 0)?;

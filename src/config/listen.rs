@@ -3,8 +3,9 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use super::address::{self, Forms};
 use super::report::Shown;
-use super::{Cidr, Endpoint, address, socket};
+use super::{Cidr, Endpoint, socket};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ListenAddress {
@@ -21,7 +22,7 @@ impl ListenAddress {
     pub(super) fn parse(text: &str) -> Result<ListenAddress, String> {
         match socket::parse(text) {
             Some(path) => path.map(ListenAddress::Unix),
-            None => address::parse(text).map(ListenAddress::Ip),
+            None => address::parse(text, Forms::Listener).map(ListenAddress::Ip),
         }
     }
 

@@ -119,7 +119,7 @@ fn hostnames(field: &Field<'_>, taken: &mut Taken) -> Vec<HostName> {
 fn endpoints(field: &Field<'_>, listeners: &[Listener]) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     let mut seen = HashSet::new();
-    for item in list(field, "list at least one address:port") {
+    for item in list(field, "list at least one, as in \"127.0.0.1:9000\"") {
         let Some(endpoint) = item.parse(Endpoint::parse) else { continue };
         let is_own = |l: &Listener| l.address.receives(&endpoint);
         if !seen.insert(endpoint.clone()) {

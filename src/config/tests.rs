@@ -216,6 +216,24 @@ fn mistakes_of_listeners() {
     ] {
         assert_eq!(told(listener), [format!("1: listeners[0].{mistake}")], "{listener}");
     }
+    // A wrong address, or none, hides no other mistake.
+    for (listener, wrong) in [
+        (
+            "address: \"unix:a\", mode: 777, trusted_proxies: [10.0.0.0/8]",
+            &["address", "mode", "trusted_proxies[0]"][..],
+        ),
+        (
+            "address: \"127.0.0.1\", mode: 777, internal_from: [unix]",
+            &["address", "mode", "mode", "internal_from[0]"],
+        ),
+        ("mode: 777, internal_from: [nobody]", &["address", "mode", "internal_from[0]"]),
+        ("mode: 660, internal_from: [unix]", &["address"]),
+    ] {
+        let told = told(listener);
+        let field =
+            |line: &String| line["1: listeners[0].".len()..].split([':', ' ']).next().unwrap().to_owned();
+        assert_eq!(told.iter().map(field).collect::<Vec<_>>(), wrong, "{told:?}");
+    }
 }
 
 #[test]
@@ -359,7 +377,7 @@ proptest! {
 
     #[test]
     fn addresses_parse_as_the_library_says(text in "[0-9a-f.:\\[\\]%/]{0,24}") {
-        match address::parse(&text) {
+        match address::parse(&text, address::Forms::Listener) {
             Ok(address) => prop_assert_eq!(text.parse(), Ok(address)),
             Err(told) => {
                 let port_zero = text.parse::<std::net::SocketAddr>().is_ok_and(|a| a.port() == 0);

@@ -154,7 +154,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ),
     (
         "services:\n  - id: svc_a\n    hostnames: [a.b]\n    endpoints: []",
-        "5: services[0].endpoints: is empty; list at least one address:port",
+        "5: services[0].endpoints: is empty; list at least one, as in \"127.0.0.1:9000\"",
     ),
     (
         "services: [{ id: hello, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }]",
@@ -183,6 +183,11 @@ pub(super) const WRONG: &[(&str, &str)] = &[
         "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"127.0.0.1:8080\"] }]",
         "2: services[0].endpoints[0]: 127.0.0.1:8080 is this router's own listener; \
          give the origin's address",
+    ),
+    (
+        "services: [{ id: svc_a, hostnames: [a.b], endpoints: [host] }]",
+        "2: services[0].endpoints[0]: \"host\" has no port; write IP:PORT, NAME:PORT or unix:/PATH, as in \
+         127.0.0.1:8080, app.internal:8080 or unix:/run/app.sock",
     ),
     (
         "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"0.0.0.0:80\"] }]",

@@ -47,15 +47,15 @@ pub fn bind(path: &Path, mode: u32) -> io::Result<UnixListener> {
 /// Fails if something else is at `path`, or a socket that a process serves. One that is ending has `patience` for it.
 ///
 /// # Errors
-/// [`ErrorKind::AddrInUse`] if it is served, [`ErrorKind::AlreadyExists`] if it is no socket; or it cannot be looked at.
+/// [`ErrorKind::AddrInUse`] if it is served, [`ErrorKind::AlreadyExists`], with what is there, if it is nothing to take the
+/// place of; or it cannot be looked at.
 pub fn ensure_free(path: &Path, patience: Duration) -> io::Result<()> {
     let deadline = Instant::now() + patience;
     loop {
         match fs::symlink_metadata(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
-            Ok(there) if !there.file_type().is_socket() => return Err(ErrorKind::AlreadyExists.into()),
-            Ok(_) => {}
+            Ok(there) => no_socket(path, &there).map_or(Ok(()), |what| Err(in_the_way(what)))?,
         }
         match is_served(path)? {
             false => return Ok(()),
@@ -65,15 +65,37 @@ pub fn ensure_free(path: &Path, patience: Duration) -> io::Result<()> {
     }
 }
 
+/// What is there, unless it is a socket.
+fn no_socket(path: &Path, there: &Metadata) -> Option<String> {
+    let kind = there.file_type();
+    match () {
+        () if kind.is_socket() => None,
+        () if kind.is_symlink() => {
+            let to = fs::read_link(path).map(|to| format!(" to {}", to.display())).unwrap_or_default();
+            Some(format!("a symbolic link{to} is there"))
+        }
+        () if kind.is_dir() => Some("a folder is there".to_owned()),
+        () if kind.is_fifo() => Some("a FIFO is there".to_owned()),
+        () if kind.is_file() => Some("a file is there".to_owned()),
+        () => Some("a device is there".to_owned()),
+    }
+}
+
+fn in_the_way(what: impl Into<String>) -> io::Error {
+    io::Error::new(ErrorKind::AlreadyExists, what.into())
+}
+
 /// Whether a process listens there. One that hangs, with a full queue, does too: it is not waited for.
 fn is_served(path: &Path) -> io::Result<bool> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     match socket.connect(&SockAddr::unix(path)?) {
         Ok(()) => Ok(true),
-        Err(error) => match error.kind() {
-            ErrorKind::WouldBlock => Ok(true),
-            ErrorKind::ConnectionRefused | ErrorKind::NotFound => Ok(false),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EAGAIN) => Ok(true),
+            Some(libc::ECONNREFUSED | libc::ENOENT) => Ok(false),
+            Some(libc::EACCES) => Err(in_the_way("a socket that this user may not connect to is there")),
+            Some(libc::EPROTOTYPE) => Err(in_the_way("a socket of another type is there")),
             _ => Err(error),
         },
     }
@@ -149,12 +171,29 @@ mod tests {
         assert_eq!(bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AddrInUse);
         drop(mine);
         assert!(!path.exists());
+        let is_left = |what: &str| {
+            let before = fs::symlink_metadata(&path).unwrap();
+            let error = bind(&path, 0o600).unwrap_err();
+            assert_eq!(
+                (error.kind(), error.to_string()),
+                (ErrorKind::AlreadyExists, format!("{what} is there"))
+            );
+            assert_eq!(identity(&fs::symlink_metadata(&path).unwrap()), identity(&before));
+        };
         fs::write(&path, "precious").unwrap();
-        assert_eq!(bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AlreadyExists);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+        is_left("a file");
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/nowhere", &path).unwrap();
-        assert_eq!(bind(&path, 0o600).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        is_left("a symbolic link to /nowhere");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        is_left("a folder");
+        fs::remove_dir(&path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        is_left("a FIFO");
+        fs::remove_file(&path).unwrap();
+        let _datagrams = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+        is_left("a socket of another type");
     }
 
     #[test]

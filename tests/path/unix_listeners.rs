@@ -99,15 +99,21 @@ fn what_is_at_the_path_of_a_socket_is_not_lost() {
     std::fs::write(&path, "kept").unwrap();
     let mut router = setup.also_listen(at(&path, &json!({}))).launch();
     assert_eq!(router.part.wait_exit(SOON).code(), Some(1));
-    assert!(router.part.said().contains("it is no socket; move it away"), "{}", router.part.said());
+    assert!(router.part.said().contains("a file is there; move it away"), "{}", router.part.said());
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
     // A socket that somebody serves is not taken from them.
     let dir = tempfile::tempdir().unwrap();
-    let served = dir.path().join("served.sock");
+    let served = dir.path().join("s e r v é d.sock");
     let other = UnixListener::bind(&served).unwrap();
-    let mut router = Setup::new().also_listen(at(&served, &json!({}))).launch();
+    let roundabout = dir.path().join("..").join(dir.path().file_name().unwrap()).join("s e r v é d.sock");
+    let mut router = Setup::new().also_listen(at(&roundabout, &json!({}))).launch();
     assert_eq!(router.part.wait_exit(SOON).code(), Some(1));
-    assert!(router.part.said().contains("stop what serves it (ss -lxp"), "{}", router.part.said());
+    let said = router.part.said();
+    let hint = said.split_once("stop what serves it (").and_then(|(_, rest)| rest.split_once(") or give"));
+    let (hint, _) = hint.unwrap_or_else(|| panic!("{said}"));
+    let found = part::run(&["sh", "-c", hint], "iproute2");
+    let found = String::from_utf8_lossy(&found.stdout).into_owned();
+    assert!(found.contains(&served.display().to_string()), "{hint}: {found}");
     UnixStream::connect(&served).unwrap();
     drop(other);
 }
@@ -185,7 +191,7 @@ fn what_took_a_socket_s_place_is_not_taken_from_others() {
     assert!(ask(&path, &get("/")).starts_with("HTTP/1.1 200 "));
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    refused(&router, "move it away");
+    refused(&router, "a folder is there; move it away");
     assert_eq!(router.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").status, 200);
 }
 

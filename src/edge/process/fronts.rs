@@ -124,16 +124,23 @@ fn mend_unix(path: &Path, kind: ErrorKind) -> String {
     let folder = path.parent().unwrap_or(path).display();
     match kind {
         ErrorKind::AddrInUse => {
-            format!(
-                "stop what serves it (ss -lxp src {}) or give listeners.address another path",
-                path.display()
-            )
+            let pattern = pattern(path);
+            format!("stop what serves it (ss -lxp src '{pattern}') or give listeners.address another path")
         }
-        ErrorKind::AlreadyExists => {
-            "it is no socket; move it away or give listeners.address another path".to_owned()
-        }
+        ErrorKind::AlreadyExists => "move it away, or give listeners.address another path".to_owned(),
         ErrorKind::NotFound => format!("make its folder with: mkdir -p {folder}"),
+        ErrorKind::NotADirectory => {
+            format!("{folder} is no folder; give listeners.address a path in one")
+        }
         ErrorKind::PermissionDenied => format!("let this user write to {folder}"),
         _ => "check listeners.address".to_owned(),
     }
+}
+
+/// What finds a socket with `ss`, which compares paths as they were written when the socket was bound: perhaps otherwise
+/// than here, as with `..` in them. Spaces and their like it does not take.
+fn pattern(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '*' };
+    format!("*/{}", name.chars().map(plain).collect::<String>())
 }
