@@ -115,7 +115,7 @@ scalars! {
         octets_from_origins: Counter,
         /// Octets sent to endpoints.
         octets_to_origins: Counter,
-        /// Access log records dropped because the log thread could not keep up.
+        /// Access log records dropped because the log's thread, or who reads the log, could not keep up.
         log_dropped: Counter,
         /// Tasks that panicked; each ended its own connection alone.
         panics: Counter,

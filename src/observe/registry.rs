@@ -206,7 +206,9 @@ impl Registry {
         single_count(out, "ringway_log_octets", help, octets)?;
         let help =
             "Writes to the access log that failed; what they held is tried again, what comes in is dropped.";
-        single_count(out, "ringway_log_write_failures", help, failures)
+        single_count(out, "ringway_log_write_failures", help, failures)?;
+        let help = "Lines of the access log cut off in a file that failed, when another was begun.";
+        single_count(out, "ringway_log_torn", help, self.log.torn.get())
     }
 
     fn state(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

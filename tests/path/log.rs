@@ -1,5 +1,9 @@
 //! The access log, from requests to lines.
 
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+
 use serde_json::Value;
 
 use crate::support::origin::ok;
@@ -168,8 +172,49 @@ fn a_reader_of_the_log_that_stalls_or_leaves() {
         router.part.signal("TERM");
         let status = router.part.wait_exit(std::time::Duration::from_secs(10));
         assert_eq!(status.code(), Some(0), "{}", router.part.said());
+        assert_eq!(router.part.said().contains("the access log takes no more"), !leaves);
         drop(reader);
     }
+}
+
+/// A FIFO that is full before the first line, of a reader that sleeps: requests go on, what is lost is counted to the line,
+/// and the reader gets the rest once it is awake, though the router is ending by then.
+#[test]
+fn every_line_that_a_sleeping_reader_of_a_fifo_loses_is_counted() {
+    const REQUESTS: usize = 6000;
+    let origin = Origin::saying("fine");
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("log.fifo");
+    assert!(part::run(&["mkfifo", &fifo.display().to_string()], "coreutils").status.success());
+    let mut filled = 0;
+    let mut ends = File::options().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(&fifo).unwrap();
+    let mut reader = File::open(&fifo).unwrap();
+    // No octet more fits.
+    while let Ok(octets) = ends.write(b"\n") {
+        filled += octets;
+    }
+    drop(ends);
+    let setup = Setup::to(&[origin.address]).set("cores", serde_json::json!([0]));
+    let mut router = setup.set("access_log.path", fifo.display().to_string()).start();
+    let mut client = router.connect();
+    for _ in 0..REQUESTS {
+        assert_eq!(client.ask(GET).status, 200);
+    }
+    drop(client);
+    router.wait_quiet();
+    let dropped = router.metric("ringway_log_dropped_total") as usize;
+    assert!(dropped > 0 && dropped < REQUESTS, "{dropped} of {REQUESTS} lines dropped");
+    assert_eq!(router.metric("ringway_log_octets_total"), 0);
+    assert_eq!(router.metric("ringway_log_write_failures_total"), 0, "slow is not broken");
+    router.part.signal("TERM");
+    let mut text = String::new();
+    reader.read_to_string(&mut text).unwrap();
+    assert_eq!(router.part.wait_exit(std::time::Duration::from_secs(10)).code(), Some(0));
+    let lines = text.trim_start_matches('\n');
+    assert_eq!(text.len() - lines.len(), filled);
+    lines.lines().for_each(|line| assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}"));
+    assert_eq!(lines.lines().count() + dropped, REQUESTS);
+    assert!(!router.part.said().contains("takes no more"), "{}", router.part.said());
 }
 
 /// As logrotate does it, under load: every request is in one of the files, in a whole line.

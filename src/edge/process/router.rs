@@ -272,7 +272,9 @@ impl Router {
                 }
             }
         }
-        self.log.stop(Duration::from_millis(limits::STOP_MS));
+        if !self.log.stop(Duration::from_millis(limits::STOP_MS)) {
+            event(Level::Warn, "the access log takes no more; what it has no room for is lost", &[]);
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub enum LogError {
 pub struct LogStats {
     pub octets: Counter,
     pub write_failures: Counter,
+    /// Lines whose rest was given up.
+    pub torn: Counter,
 }
 
 /// The running thread. Dropped without [`LogWriter::stop`], it goes on until the process ends.
@@ -160,7 +162,8 @@ impl Work {
                 self.stats.write_failures.inc();
             }
             tell_changes(&mut failing, error.as_ref(), &self.target);
-            if last {
+            // A reader that is only slow gets the rest, for as long as the process waits for this thread.
+            if last && !full {
                 return;
             }
             thread::park_timeout(Duration::from_millis(match error {
@@ -184,7 +187,9 @@ impl Work {
             None => self.target.follow_rename(),
         };
         if let Some(target) = reopened {
-            self.drain.give_up_line();
+            if self.drain.give_up_line() {
+                self.stats.torn.inc();
+            }
             self.target = target;
             event(Level::Debug, "the access log is begun anew", &[("file.path", self.target.name().into())]);
         }
@@ -263,7 +268,7 @@ impl LogTarget {
 }
 
 /// Opens a file that others may not read: it names clients. A FIFO is not waited for: without a reader it is refused, and
-/// what a slow one has no room for is counted as any other failed write.
+/// what a slow reader has no room for waits in the rings, where what is too much is dropped and counted.
 fn append(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).mode(0o640).custom_flags(libc::O_NONBLOCK).open(path)
 }

@@ -36,9 +36,9 @@ impl Drain {
         !self.in_line
     }
 
-    /// Drops what is left of a line that was begun, so that the next octet to be written begins one.
-    pub(super) fn give_up_line(&mut self) {
-        let Some(torn) = self.torn.take() else { return };
+    /// Drops what is left of a line that was begun, so that the next octet to be written begins one. Whether there was one.
+    pub(super) fn give_up_line(&mut self) -> bool {
+        let Some(torn) = self.torn.take() else { return false };
         if let Ok(chunk) = self.sources[torn.source].0.read_chunk(torn.octets)
             && self.in_line
         {
@@ -47,7 +47,7 @@ impl Drain {
                 first.iter().chain(second).position(|&octet| octet == b'\n').map_or(torn.octets, |at| at + 1);
             chunk.commit(rest);
         }
-        self.in_line = false;
+        std::mem::take(&mut self.in_line)
     }
 
     /// Writes what each ring holds now, one after another; what comes in meanwhile waits for the next turn, so that

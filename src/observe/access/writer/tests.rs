@@ -121,7 +121,7 @@ proptest! {
         drain.turn(&mut out);
         let whole = out.taken.iter().rposition(|&octet| octet == b'\n').map_or(0, |at| at + 1);
         let torn = usize::from(whole < out.taken.len());
-        drain.give_up_line();
+        prop_assert_eq!(drain.give_up_line(), torn > 0);
         prop_assert!(drain.at_line_start());
         let mut next = Flaky { taken: Vec::new(), calls: Vec::new().into_iter() };
         drain.turn(&mut next);
@@ -268,4 +268,30 @@ fn a_fifo_that_nobody_reads_is_refused_at_once() {
     assert!(refused.to_string().contains("log.fifo"), "{refused}");
     let _reader = std::fs::File::options().read(true).write(true).open(&path).unwrap();
     assert!(LogWriter::open(Some(&path)).is_ok());
+}
+
+/// A line of which a part is in a pipe whose reader has gone is not in the file that follows: it is counted.
+#[test]
+fn a_line_that_is_cut_off_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (fifo, file) = (folder.path().join("log.fifo"), folder.path().join("access.log"));
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let reader = std::fs::File::options().read(true).write(true).open(&fifo).unwrap();
+    let (mut sinks, sources) = rings(1);
+    // Within the ring, beyond what a pipe takes.
+    let sent = LOG_RING_OCTETS / 700;
+    (0..sent).for_each(|_| write(&mut sinks[0], "/"));
+    let writer = LogWriter::open(Some(&fifo)).and_then(|target| LogWriter::start(target, sources)).unwrap();
+    let stats = writer.stats();
+    wait_until(|| stats.octets.get() > 0);
+    drop(reader);
+    wait_until(|| stats.write_failures.get() > 0);
+    let in_fifo = usize::try_from(stats.octets.get()).unwrap();
+    writer.switch(LogWriter::open(Some(&file)).unwrap());
+    assert!(writer.stop(PATIENCE));
+    let log = std::fs::read(&file).unwrap();
+    let line = log.iter().position(|&octet| octet == b'\n').unwrap() + 1;
+    assert_ne!(in_fifo % line, 0, "all lines are as long as this one, and one was cut off");
+    assert_eq!(stats.torn.get(), 1);
+    assert_eq!(in_fifo / line + 1 + paths(&log).len(), sent);
 }
