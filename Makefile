@@ -11,7 +11,7 @@ TARGET_DIR  := $(or $(CARGO_TARGET_DIR),target)
 HOST        := $(shell PATH="$(PATH)" rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak fuzz conformance clean install format docs lints tests programs demo bench-smoke asan fuzz-smoke
+.PHONY: help run test release bench soak fuzz conformance clean install format docs lints tests programs demo bench-smoke asan fuzz-smoke
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,12 +24,17 @@ run: ## start a router and a demo origin on this machine, until Ctrl-C
 test: ## everything that CI checks, in stages, with a table of minutes at the end
 	@tools/stages install format docs lints tests demo bench-smoke asan fuzz-smoke
 
+release: ## ringway as it is shipped and measured, built by a profile of itself under load (6 minutes)
+	@tools/install release
+	@tools/release $(TARGET_DIR)
+
 bench: ## the parts timed alone, then ringway beside nginx, haproxy and pingora: tables with ratios; then counts
-	@tools/install bench
+	@tools/install bench release
 	@cargo build --release --locked -p ringway -p ringway-loadgen -p ringway-bench
+	@tools/release $(TARGET_DIR)
 	@cargo build --release --locked --manifest-path bench/peers/pingora/Cargo.toml
 	@$(TARGET_DIR)/release/ringway-bench micro
-	@$(TARGET_DIR)/release/ringway-bench compare --dataset 4000000
+	@$(TARGET_DIR)/release/ringway-bench compare --ringway $(TARGET_DIR)/trained/ringway --dataset 4000000
 	@$(TARGET_DIR)/release/ringway-bench ratchet
 
 soak: install ## the tests with their long proofs at full length: bodies of 1 GiB, crowds of 9,000, a million mixed requests
