@@ -10,6 +10,7 @@ use crate::compare::{self, Options, Scenario};
 use crate::data_set::DataSet;
 use crate::failure::Failure;
 use crate::generator::Generator;
+use crate::limits::{EQUAL_LOAD_OF_CARRIED, EQUAL_LOAD_OF_NGINX};
 use crate::machine::{Machine, versions};
 use crate::peers::{Peer, Programs};
 use crate::report::{self, Run};
@@ -94,6 +95,10 @@ struct CompareArgs {
     /// Length of one turn; user share needs rounds × seconds ≥ 30
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
+    /// What all are offered at equal load, in percent of nginx's saturation
+    #[arg(long, value_name = "PERCENT", default_value_t = EQUAL_LOAD_OF_NGINX,
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(EQUAL_LOAD_OF_CARRIED)))]
+    equal_load: u8,
     /// Connections of the memory scenario
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     idle_connections: usize,
@@ -192,6 +197,7 @@ fn compare(args: &CompareArgs, out: &mut impl Write) -> Result<bool, Failure> {
         connections: args.connections.clone(),
         plan: Plan::of(usize::from(args.rounds)),
         seconds: args.seconds,
+        equal_load: args.equal_load,
         idle_connections: args.idle_connections,
     };
     let machine = Machine::of_this();

@@ -28,7 +28,7 @@ pub const BODY_BYTES: usize = 1_024;
 pub const INLINE_HOSTS: usize = 1_000;
 /// Descriptors that holding the idle connections takes beside them.
 pub const SPARE_DESCRIPTORS: u64 = 200;
-/// Share of nginx's saturation offered to all at equal load.
-pub const EQUAL_LOAD_OF_NGINX: f64 = 0.60;
-/// No peer is offered more than this share of what it can carry.
-pub const EQUAL_LOAD_OF_CARRIED: f64 = 0.80;
+/// Share of nginx's saturation offered to all at equal load, in percent, unless told otherwise.
+pub const EQUAL_LOAD_OF_NGINX: u8 = 60;
+/// No peer is offered more than this share of what it can carry, in percent.
+pub const EQUAL_LOAD_OF_CARRIED: u8 = 80;

@@ -2,7 +2,7 @@
 use super::Stage;
 use crate::failure::Failure;
 use crate::generator::{Load, Outcome};
-use crate::limits::{EQUAL_LOAD_OF_CARRIED, EQUAL_LOAD_OF_NGINX, SHARE_WINDOW_SECONDS};
+use crate::limits::{EQUAL_LOAD_OF_CARRIED, SHARE_WINDOW_SECONDS};
 use crate::peers::{Enters, Idle, Peer, Running};
 use crate::report::{Figure, Unit};
 use crate::rounds::{Turn, Turns, measure, take_turns};
@@ -23,7 +23,7 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Figure>, Failure> {
         let closed = Load { connections, seconds: stage.options.seconds, warm_up: 0, rate: None };
         let what = format!("saturated, {connections} connections");
         let saturated = load_each(stage, &running, &what, |_| closed)?;
-        let rates = Rates::of(&running, &saturated);
+        let rates = Rates::of(&running, &saturated, stage.options.equal_load);
         let what = format!("{connections} connections, {} requests/s offered to all", rates.common);
         let before = enters(&running)?;
         let equal =
@@ -44,13 +44,15 @@ struct Rates {
 }
 
 impl Rates {
-    fn of(running: &[Running], saturated: &Turns) -> Self {
+    /// `share` is in percent.
+    fn of(running: &[Running], saturated: &Turns, share: u8) -> Self {
+        let most = f64::from(EQUAL_LOAD_OF_CARRIED) / 100.0;
         let carried: Vec<f64> =
             saturated.of.iter().map(|turns| median(&each(turns, |turn| turn.outcome.rps))).collect();
         let nginx = running.iter().zip(&carried).find(|(one, _)| one.peer == Peer::Nginx);
         let slowest = || carried.iter().copied().fold(f64::INFINITY, f64::min);
-        let common = nginx.map_or_else(slowest, |(_, carried)| *carried) * EQUAL_LOAD_OF_NGINX;
-        let each = carried.iter().map(|carried| whole(common.min(carried * EQUAL_LOAD_OF_CARRIED))).collect();
+        let common = nginx.map_or_else(slowest, |(_, carried)| *carried) * f64::from(share) / 100.0;
+        let each = carried.iter().map(|carried| whole(common.min(carried * most))).collect();
         Self { common: whole(common), each }
     }
 

@@ -37,6 +37,8 @@ pub struct Options {
     pub plan: Plan,
     /// Length of a turn.
     pub seconds: u64,
+    /// What all are offered at equal load, in percent of nginx's saturation.
+    pub equal_load: u8,
     /// Idle connections of the memory scenario.
     pub idle_connections: usize,
 }
