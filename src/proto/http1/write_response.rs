@@ -60,8 +60,8 @@ pub fn write_response_head(
     let end = head.whole().end() - 2;
     let mut dated = false;
     for (at, field) in fields.iter().enumerate() {
-        dated |= field.known() == Known::Date;
         if is_kept(field, head, octets, upgrade) {
+            dated |= field.known() == Known::Date;
             continue;
         }
         out.extend_from_slice(octets.get(run..field.line_start()).unwrap_or_default());
