@@ -1,6 +1,6 @@
 //! `address:port` as written in the file.
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::report::Shown;
 
@@ -47,15 +47,19 @@ pub(super) fn parse(text: &str, forms: Forms) -> Result<SocketAddr, String> {
 /// What is wrong with `text` and how to mend it.
 pub(super) fn parse_endpoint(text: &str, forms: Forms) -> Result<SocketAddr, String> {
     let address = parse(text, forms)?;
-    let ip = address.ip().to_canonical();
-    let broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
-    if ip.is_unspecified() || ip.is_multicast() || broadcast {
+    if is_nobodys(address.ip()) {
         return Err(format!("{} is no single host's address; give the origin's own", Shown(text)));
     }
     if super::is_stand_in(address) {
         return Err(format!("{} is in 100::/64, where nothing answers (RFC 6666)", Shown(text)));
     }
     Ok(address)
+}
+
+/// Whether no single host has an address: unspecified, multicast or broadcast, which a kernel takes for something else.
+pub fn is_nobodys(ip: IpAddr) -> bool {
+    let ip = ip.to_canonical();
+    ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
 /// Why `text` is not an address and port, and what to write instead.

@@ -10,7 +10,9 @@ use super::checked::{
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
-use super::{Label, Places, Region, Written, listeners, name, retry, services, setting, suggest, tree};
+use super::{
+    Label, ListenAddress, Places, Region, Written, listeners, name, retry, services, setting, suggest, tree,
+};
 use crate::limits::CORES_MAX;
 use crate::observe::access::{self, Fields};
 use crate::observe::process_log::Level;
@@ -40,7 +42,9 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
         paths,
         reuse,
     };
-    let services = services::services(&mut top, &inherited, &listeners, state.snapshot.is_some());
+    let mut own: Vec<ListenAddress> = listeners.iter().map(|listener| listener.address.clone()).collect();
+    own.push(ListenAddress::Ip(admin.address));
+    let services = services::services(&mut top, &inherited, &own, state.snapshot.is_some());
     let access_log = access_log(&mut top);
     let process_log = process_log(&mut top);
     top.end();

@@ -50,7 +50,7 @@ impl fmt::Display for ListenAddress {
 }
 
 /// Whether a connection to `target` would reach a listener bound to `bound` on this machine.
-fn receives(bound: SocketAddr, target: SocketAddr) -> bool {
+pub fn receives(bound: SocketAddr, target: SocketAddr) -> bool {
     let (bound_ip, target_ip) = (bound.ip().to_canonical(), target.ip().to_canonical());
     let every_address = bound_ip.is_unspecified() && target_ip.is_loopback();
     bound.port() == target.port() && (bound_ip == target_ip || every_address)

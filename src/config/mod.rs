@@ -7,13 +7,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+pub use address::is_nobodys;
 pub use checked::{
     AccessLog, Admin, Config, Cores, Feed, Idle, Limits, Listener, LogPath, Node, OriginTimeouts, Paths,
     Protocol, RequestLimits, Resolver, Reuse, Service, ServiceSettings, State, Timeouts, UpstreamLimits,
 };
 pub use cidr::Cidr;
 pub use endpoint::{Endpoint, is_stand_in};
-pub use listen::{ListenAddress, Peers};
+pub use listen::{ListenAddress, Peers, receives};
 pub use name::{HostName, Label, Region, ServiceId};
 pub use places::Places;
 pub use report::{Mistake, Mistakes};

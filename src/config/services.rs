@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
 use super::check::{origin_timeouts, paths, reuse, upstream_limits};
-use super::checked::{Listener, OriginTimeouts, RequestLimits, Service, ServiceSettings, UpstreamLimits};
+use super::checked::{OriginTimeouts, RequestLimits, Service, ServiceSettings, UpstreamLimits};
 use super::reader::{Field, Section};
 use super::setting::Setting;
-use super::{HostName, ServiceId, endpoint::Endpoint, name, retry, setting};
+use super::{HostName, ListenAddress, ServiceId, endpoint::Endpoint, name, retry, setting};
 
 /// Where ids and host names were first written; each may be given once.
 #[derive(Default)]
@@ -19,7 +19,7 @@ struct Taken {
 pub(super) fn services(
     top: &mut Section<'_>,
     inherited: &ServiceSettings,
-    listeners: &[Listener],
+    own: &[ListenAddress],
     has_snapshot: bool,
 ) -> Vec<Service> {
     let field = top.field("services");
@@ -34,19 +34,19 @@ pub(super) fn services(
         field.warning("is empty, so every request gets 404; add a service");
     }
     let mut taken = Taken::default();
-    items.iter().filter_map(|item| service(item, inherited, listeners, &mut taken)).collect()
+    items.iter().filter_map(|item| service(item, inherited, own, &mut taken)).collect()
 }
 
 fn service(
     item: &Field<'_>,
     inherited: &ServiceSettings,
-    listeners: &[Listener],
+    own: &[ListenAddress],
     taken: &mut Taken,
 ) -> Option<Service> {
     let mut section = item.section()?;
     let id = section.required("id", "svc_hello").and_then(|f| id(&f, taken));
     let hostnames = section.required("hostnames", "[hello.localhost]").map(|f| hostnames(&f, taken));
-    let endpoints = section.required("endpoints", "[\"127.0.0.1:9000\"]").map(|f| endpoints(&f, listeners));
+    let endpoints = section.required("endpoints", "[\"127.0.0.1:9000\"]").map(|f| endpoints(&f, own));
     let (limits, upstream) = limits(&mut section, inherited);
     let settings = ServiceSettings {
         timeouts: timeouts(&mut section, &inherited.timeouts),
@@ -116,15 +116,14 @@ fn hostnames(field: &Field<'_>, taken: &mut Taken) -> Vec<HostName> {
     hostnames
 }
 
-fn endpoints(field: &Field<'_>, listeners: &[Listener]) -> Vec<Endpoint> {
+fn endpoints(field: &Field<'_>, own: &[ListenAddress]) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     let mut seen = HashSet::new();
     for item in list(field, "list at least one, as in \"127.0.0.1:9000\"") {
         let Some(endpoint) = item.parse(Endpoint::parse) else { continue };
-        let is_own = |l: &Listener| l.address.receives(&endpoint);
         if !seen.insert(endpoint.clone()) {
             item.mistake(&format!("{endpoint} is in this list already; remove one"));
-        } else if listeners.iter().any(is_own) {
+        } else if own.iter().any(|address| address.receives(&endpoint)) {
             item.mistake(&format!("{endpoint} is this router's own listener; give the origin's address"));
         } else {
             endpoints.push(endpoint);

@@ -185,6 +185,11 @@ pub(super) const WRONG: &[(&str, &str)] = &[
          give the origin's address",
     ),
     (
+        "services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"127.0.0.1:9180\"] }]",
+        "2: services[0].endpoints[0]: 127.0.0.1:9180 is this router's own listener; \
+         give the origin's address",
+    ),
+    (
         "services: [{ id: svc_a, hostnames: [a.b], endpoints: [host] }]",
         "2: services[0].endpoints[0]: \"host\" has no port; write IP:PORT, NAME:PORT or unix:/PATH, as in \
          127.0.0.1:8080, app.internal:8080 or unix:/run/app.sock",

@@ -125,7 +125,7 @@ impl Failure {
             Reason::VersionNotSupported => ProblemKind::VersionNotSupported,
             Reason::RequestTimeout | Reason::BodyStalled | Reason::BodySlow => ProblemKind::RequestTimeout,
             Reason::UnknownHost | Reason::Tombstoned => ProblemKind::UnknownHost,
-            Reason::NoHealthyEndpoints => ProblemKind::NoHealthyEndpoints,
+            Reason::NoHealthyEndpoints | Reason::EndpointNotAllowed => ProblemKind::NoHealthyEndpoints,
             Reason::ConnectRefused | Reason::ConnectFailed => ProblemKind::OriginUnreachable,
             Reason::OriginReset
             | Reason::OriginClosed

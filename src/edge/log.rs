@@ -132,7 +132,7 @@ pub(super) fn finish(
         socket: record
             .endpoint
             .get()
-            .and_then(|address| settings.socket(address))
+            .and_then(|address| settings.socket(&scratch.service, address))
             .map(|path| path.as_os_str().as_bytes()),
         attempts: record.attempts.get(),
         octets_in,

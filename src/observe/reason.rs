@@ -96,6 +96,8 @@ reasons! {
     Tombstoned = "tombstoned", Client;
     /// The service has no endpoint that may be asked.
     NoHealthyEndpoints = "no_healthy_endpoints", Origin;
+    /// The endpoint is no origin's: this router's own address, nobody's, or a Unix socket of another service.
+    EndpointNotAllowed = "endpoint_not_allowed", Origin;
     /// The endpoint refused the connection.
     ConnectRefused = "connect_refused", Origin;
     /// The endpoint did not take the connection in time.

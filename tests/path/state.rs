@@ -1,6 +1,7 @@
 //! A route table from a snapshot, with services of the configuration on top.
 
 use std::fmt::Write;
+use std::net::SocketAddr;
 
 use serde_json::json;
 
@@ -141,4 +142,56 @@ fn a_damaged_snapshot_is_found_out_wherever_it_is_damaged() {
         std::fs::write(&snapshot, &whole[..length]).unwrap();
         assert_eq!(ringway(&["verify", &snapshot]).0, 1, "{length} octets of {}", whole.len());
     }
+}
+
+/// A platform's table is other people's words: none of them may lead a tenant to the router's own listeners, or through a
+/// socket that another service has.
+#[test]
+fn no_endpoint_leads_to_the_router_or_to_anothers_socket() {
+    let (mine, origin) = (tempfile::tempdir().unwrap(), Origin::saying("any"));
+    let socket = mine.path().join("private.sock");
+    let private = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    private.set_nonblocking(true).unwrap();
+    let at = |name: &str| mine.path().join(name).display().to_string();
+    let setup =
+        Setup::new().service_at("svc_private", &["private.test"], &[format!("unix:{}", socket.display())]);
+    let config = ringway::config::load(&setup.write()).unwrap();
+    let stand_in = config.services[0].endpoints[0].address().unwrap();
+    let everywhere = |port| SocketAddr::from(([0, 0, 0, 0], port));
+    let forbidden = [
+        ("admin.test", setup.admin),
+        ("itself.test", setup.address),
+        ("nobody.test", everywhere(origin.address.port())),
+        ("admin-too.test", everywhere(setup.admin.port())),
+        ("stranger.test", stand_in),
+    ];
+    let mut lines = String::new();
+    for (host, address) in forbidden {
+        let service = format!("svc_{}", host.trim_end_matches(".test"));
+        for change in [
+            json!({ "kind": "domain_map", "hostname": host, "service": service, "version": [1, 1], "class": "custom" }),
+            json!({ "kind": "endpoint_set", "service": service, "region": "local", "version": [1, 1],
+                "endpoints": [{ "ip": address.ip(), "port": address.port(), "state": "healthy" }] }),
+        ] {
+            writeln!(lines, "{change}").unwrap();
+        }
+    }
+    std::fs::write(at("deltas.jsonl"), lines).unwrap();
+    let (code, said) = ringway(&["build", "--from", &at("deltas.jsonl"), "--out", &at("base.snap")]);
+    assert_eq!(code, 0, "{said}");
+
+    let setup = setup.set("state.snapshot", at("base.snap")).set("reuse", "endpoint");
+    let router = setup.service("svc_any", &["any.test"], &[origin.address]).start();
+    for _ in 0..2 {
+        for (host, address) in forbidden {
+            let drain = format!("POST /v1/drain HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n");
+            assert_eq!(router.connect().ask(drain).status, 503, "{host}: {address}");
+        }
+    }
+    let refused = router.metric_with("ringway_failures_total", "reason=\"endpoint_not_allowed\"");
+    assert_eq!(refused, 2 * forbidden.len() as u64);
+    let any = router.connect().ask("GET / HTTP/1.1\r\nHost: any.test\r\n\r\n");
+    assert_eq!((any.status, any.text()), (200, "any"), "and it does not drain");
+    let nobody = private.accept().map(|_| ()).unwrap_err();
+    assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock, "nobody came in by the socket");
 }

@@ -12,6 +12,7 @@ use crate::config::ServiceSettings;
 use crate::edge::core::Edge;
 use crate::edge::failure::Failure;
 use crate::edge::reader::Reader;
+use crate::edge::settings::Way;
 use crate::limits;
 use crate::observe::{CoreMetrics, Reason};
 use crate::proto::http1::Version;
@@ -32,7 +33,7 @@ pub(in crate::edge) struct Origin {
 /// A connection without a deadline; a new one if `fresh`: where one kept connection has died, others may have too.
 ///
 /// # Errors
-/// The endpoint refuses, does not answer in time, or the router is out of descriptors.
+/// The endpoint is no origin's, refuses, does not answer in time, or the router is out of descriptors.
 pub(super) async fn to(
     edge: &Edge,
     service: &Rc<Service>,
@@ -43,6 +44,11 @@ pub(super) async fn to(
     let (core, metrics, reader) = (&edge.core, &edge.metrics, Reader::default());
     let idle = Cell::new(settings.timeouts.upstream_idle);
     let lease = edge.pool.lease(service, address, core.now(), settings.reuse);
+    if edge.settings().way(&service.id, address).is_none() {
+        metrics.upstream_connect_failures.inc();
+        failed(core, metrics, &lease);
+        return Err(Reason::EndpointNotAllowed.into());
+    }
     let kept = if fresh { None } else { lease.endpoint().link.take(core.now(), metrics) };
     if let Some(Kept { stream, open, carried, .. }) = kept {
         let open = open.unwrap_or_else(|| count(edge, service, settings));
@@ -60,11 +66,13 @@ fn begin(
     address: SocketAddr,
     settings: &ServiceSettings,
 ) -> Result<(Stream, Open), Failure> {
+    let now = edge.settings();
+    let way = now.way(&service.id, address).ok_or(Reason::EndpointNotAllowed)?;
     edge.metrics.upstream_connects.inc();
     let open = count(edge, service, settings);
-    let stream = match edge.settings().socket(address) {
-        Some(path) => edge.core.connect_unix(path),
-        None => edge.core.connect(address),
+    let stream = match way {
+        Way::Address(address) => edge.core.connect(address),
+        Way::Socket(path) => edge.core.connect_unix(path),
     };
     if stream.is_err() {
         edge.metrics.upstream_connect_failures.inc();

@@ -1,12 +1,12 @@
 //! Which names to look up, when, and what is known of them. Pure; times count from any one moment.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ringway_state::id::HostName;
 
-use crate::config::is_stand_in;
+use crate::config::{is_nobodys, is_stand_in};
 use crate::limits;
 
 /// The addresses of names as last heard, in ascending order.
@@ -125,9 +125,7 @@ impl Plan {
 
 /// One host's address; not one of those that stand for Unix sockets here.
 fn is_usable(ip: IpAddr) -> bool {
-    let ip = ip.to_canonical();
-    let nobodys = ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST);
-    !nobodys && !is_stand_in(SocketAddr::new(ip, 1))
+    !is_nobodys(ip) && !is_stand_in(SocketAddr::new(ip, 1))
 }
 
 #[cfg(test)]
