@@ -247,7 +247,7 @@ fn limits() -> Vec<Row> {
         per_service(number(
             "limits",
             &setting::UPSTREAM_REQUESTS,
-            "requests of a service in flight on a core; beyond: they wait",
+            "requests of a service in flight on a core, a quarter of the core's descriptors at most; beyond: they wait",
         )),
         per_service(number(
             "limits",

@@ -64,6 +64,10 @@ impl<W> Turns<W> {
         self.in_flight -= 1;
     }
 
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Calls the next, if fewer than `most` are in flight; to be asked until there is none.
     pub fn call(&mut self, most: usize) -> Option<W> {
         if self.in_flight >= most {

@@ -98,6 +98,28 @@ fn a_request_does_not_wait_for_ever() {
     assert_eq!(client.ask(GET).status, 200);
 }
 
+/// What mends a jam helps those who stand in it.
+#[test]
+fn a_limit_that_is_raised_is_raised_for_those_who_wait() {
+    let held = held();
+    let setup = Setup::to(&[held.origin.address]).set("limits.upstream_requests", 1);
+    let mut router = one_core(setup.set("timeouts.upstream_wait", "1m")).start();
+    let mut first = asking(&router, 1);
+    wait_until("one is at the origin", || held.origin.requests().len() == 1);
+    let mut waiting = asking(&router, 5);
+    router.wait_metric("ringway_upstream_waiting", 5);
+    router.change(|setup| setup.set("limits.upstream_requests", 4));
+    assert_eq!(router.reload().status, 200);
+    held.release.send(()).unwrap();
+    assert_eq!(first[0].response().unwrap().text(), "at last");
+    wait_until("four of those who waited are at the origin", || held.origin.requests().len() == 5);
+    (0..5).for_each(|_| held.release.send(()).unwrap());
+    for client in &mut waiting {
+        assert_eq!(client.response().unwrap().text(), "at last");
+    }
+    assert_eq!(held.most.load(Ordering::Acquire), 4);
+}
+
 /// with a limit of L, at most L + 1 connections, however many endpoints share them.
 #[test]
 fn connections_beyond_the_limit_replace_kept_ones() {

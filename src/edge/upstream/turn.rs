@@ -21,8 +21,6 @@ pub(super) struct Turn<'a>(Counter<'a>);
 struct Counter<'a> {
     edge: &'a Edge,
     service: Rc<Service>,
-    /// Requests that may be in flight.
-    most: usize,
 }
 
 impl<'a> Turn<'a> {
@@ -32,9 +30,8 @@ impl<'a> Turn<'a> {
         service: &Rc<Service>,
         settings: &ServiceSettings,
     ) -> Option<Turn<'a>> {
-        let counter = Counter::new(edge, service, settings);
-        let enters = service.turns.borrow_mut().try_enter(counter.most);
-        enters.then(|| Turn(counter))
+        let enters = service.turns.borrow_mut().try_enter(most(edge, settings));
+        enters.then(|| Turn(Counter { edge, service: Rc::clone(service) }))
     }
 
     /// Waits for a turn behind those that wait already.
@@ -50,7 +47,7 @@ impl<'a> Turn<'a> {
         let most_waiting = share(&edge.core, settings.upstream.waiting);
         let ticket = service.turns.borrow_mut().wait(Waker::noop().clone(), most_waiting);
         let ticket = ticket.ok_or(Reason::ServiceFull)?;
-        let waiting = Waiting::new(Counter::new(edge, service, settings), ticket);
+        let waiting = Waiting::new(Counter { edge, service: Rc::clone(service) }, ticket);
         client.set_timeout(settings.timeouts.upstream_wait);
         poll_fn(|cx| {
             if service.turns.borrow_mut().is_called(ticket, cx.waker().clone()) {
@@ -73,17 +70,18 @@ impl Drop for Turn<'_> {
     }
 }
 
-impl<'a> Counter<'a> {
-    fn new(edge: &'a Edge, service: &Rc<Service>, settings: &ServiceSettings) -> Counter<'a> {
-        // A request in flight has a connection.
-        let most = settings.upstream.requests.min(settings.upstream.connections);
-        Counter { edge, service: Rc::clone(service), most: share(&edge.core, most) }
-    }
+/// How many requests of a service may be in flight.
+fn most(edge: &Edge, settings: &ServiceSettings) -> usize {
+    // A request in flight has a connection.
+    share(&edge.core, settings.upstream.requests.min(settings.upstream.connections))
+}
 
-    /// Calls those whose turn it is.
+impl Counter<'_> {
+    /// Calls those whose turn it is by what the settings say now: a limit that is raised is raised for those who wait, too.
     fn call(&self) {
-        loop {
-            let called = self.service.turns.borrow_mut().call(self.most);
+        while self.service.turns.borrow().has_waiting() {
+            let most = most(self.edge, &self.edge.settings().of_service(&self.service.id));
+            let called = self.service.turns.borrow_mut().call(most);
             let Some(waker) = called else { return };
             // The ring knows nothing of this wake.
             self.edge.core.stay_awake();
