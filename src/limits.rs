@@ -27,6 +27,8 @@ pub const CORES_MAX: usize = 1_024;
 pub const RING_SUBMISSIONS: u32 = 1024;
 /// Completions that fit before the kernel keeps an overflow list (counted).
 pub const RING_COMPLETIONS: u32 = 8192;
+/// Completions whose tasks' memory is asked for before the first is applied: few, so that none is pushed out again.
+pub const COMPLETIONS_AT_ONCE: usize = 64;
 /// One provided receive buffer: an ordinary head, or an answer of 1 KB with its head, in one piece.
 pub const RECV_BUFFER_OCTETS: usize = 4096;
 /// Provided receive buffers of a core, 16 MiB of address space; untouched ones cost no memory.

@@ -63,7 +63,7 @@ pub(crate) struct Driver<K> {
     pub(super) buffers: Buffers,
     pub(super) wheel: Wheel,
     pub(super) tick: u32,
-    /// Completions that were taken and are still to be applied: as many as the kernel's queue holds.
+    /// Completions that were taken and are still to be applied, at most [`limits::COMPLETIONS_AT_ONCE`].
     arrived: Vec<Completion>,
     pub(super) accepted: VecDeque<(u32, OwnedFd)>,
     /// Slots with something new to send.
@@ -156,9 +156,11 @@ impl<K: Kernel> Driver<K> {
         Ok(count)
     }
 
-    /// Takes all completions that are there, and asks for the memory of the tasks that wait for them; false if there is none.
+    /// Takes some completions, and asks for the memory of the tasks that wait for them; false if there is none.
     fn take_arrived(&mut self) -> bool {
-        while let Some(completion) = self.kernel.completion() {
+        while self.arrived.len() < limits::COMPLETIONS_AT_ONCE
+            && let Some(completion) = self.kernel.completion()
+        {
             let slot =
                 Token::from_bits(completion.token).and_then(|token| self.slots.get(token.slot as usize));
             if let Some(reader) = slot.and_then(|slot| slot.reader.as_ref()) {
