@@ -211,12 +211,14 @@ impl Fields {
     #[inline]
     pub(super) fn read(&mut self, lines: &LineEnds, octets: &[u8]) -> Result<(), HeadError> {
         self.count = 0;
-        for (number, slot) in self.list.iter_mut().take(lines.fields()?).enumerate() {
+        let count = lines.fields()?;
+        let slots = self.list.get_mut(..count).unwrap_or_default();
+        for (number, slot) in slots.iter_mut().enumerate() {
             let (name, value) = lines.field(number, octets)?;
             let known = Known::of(name);
             *slot = Field { known, name: Span::of(name, octets), value: Span::of(value, octets) };
-            self.count += 1;
         }
+        self.count = count;
         Ok(())
     }
 

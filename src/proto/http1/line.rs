@@ -2,6 +2,7 @@
 
 use super::error::HeadError;
 use super::framing::Version;
+use super::mask::usual_name_octets;
 use crate::limits::FIELDS_MAX;
 
 /// First line, fields, and the empty line.
@@ -64,8 +65,7 @@ impl LineEnds {
         let (Some(before), Some(end)) = (self.at.get(number), self.at.get(number + 1)) else {
             return Err(HeadError::TooManyFields);
         };
-        let line = octets.get(usize::from(*before) + CRLF..usize::from(*end)).unwrap_or_default();
-        name_and_value(line).ok_or(HeadError::FieldLine)
+        name_and_value(octets, usize::from(*before) + CRLF, usize::from(*end)).ok_or(HeadError::FieldLine)
     }
 }
 
@@ -75,14 +75,25 @@ fn position(at: usize) -> u16 {
     at as u16
 }
 
-/// A token, a colon behind it, and the value less the white space around it. A line that is folded begins with white space,
-/// which is no token.
+/// Of the line at `start..end`: a token, a colon behind it, and the value less the white space around it. A line that is
+/// folded begins with white space, which is no token.
 #[inline]
-fn name_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
-    let length = token_length(line);
-    match line.split_at_checked(length)? {
-        (name @ [_, ..], [b':', value @ ..]) => Some((name, value.trim_ascii())),
+fn name_and_value(octets: &[u8], start: usize, end: usize) -> Option<(&[u8], &[u8])> {
+    // Looks behind the line too, since it takes many octets a step; the CR there ends every token.
+    let length = token_length(octets.get(start..)?);
+    match octets.get(start..end)?.split_at_checked(length)? {
+        (name @ [_, ..], [b':', value @ ..]) => Some((name, without_blanks(value))),
         _ => None,
+    }
+}
+
+/// A value without the white space around it (RFC 9112, 5), of which there is one SP in front, if any.
+#[inline]
+fn without_blanks(value: &[u8]) -> &[u8] {
+    let value = value.strip_prefix(b" ").unwrap_or(value);
+    match value {
+        [first, .., last] if *first > b' ' && *last > b' ' => value,
+        _ => value.trim_ascii(),
     }
 }
 
@@ -135,7 +146,9 @@ fn version_of(version: &[u8], malformed: HeadError) -> Result<Version, HeadError
 /// How many octets at the start are tchar (RFC 9110, 5.6.2).
 #[inline]
 fn token_length(octets: &[u8]) -> usize {
-    octets.iter().position(|&octet| !is_token_octet(octet)).unwrap_or(octets.len())
+    let usual = usual_name_octets(octets);
+    let rest = octets.get(usual..).unwrap_or_default();
+    usual + rest.iter().position(|&octet| !is_token_octet(octet)).unwrap_or(rest.len())
 }
 
 /// tchar (RFC 9110, 5.6.2).
