@@ -108,6 +108,8 @@ pub const METHOD_OCTETS_MAX: usize = 32;
 pub const FIELDS_MAX: usize = 100;
 /// Field names that one message may nominate in `Connection`; beyond it 400.
 pub const NOMINATED_MAX: usize = 16;
+/// Times that a request may have come through ringway, by its Via; beyond it 508. More than any chain of services needs.
+pub const PASSES_MAX: usize = 8;
 /// Octets of a host name (RFC 1035, 2.3.4) without port and trailing dot.
 pub const HOST_OCTETS_MAX: usize = 253;
 /// Octets behind the size on one chunk-size line (extensions and white space).

@@ -40,6 +40,7 @@ impl Failure {
             HeadError::MethodNotAllowed => Reason::MethodNotAllowed,
             HeadError::MethodUnknown | HeadError::CodingUnknown => Reason::NotImplemented,
             HeadError::Version => Reason::VersionNotSupported,
+            HeadError::Loop => Reason::LoopDetected,
             HeadError::Control
             | HeadError::RequestLine
             | HeadError::StatusLine
@@ -123,6 +124,7 @@ impl Failure {
             Reason::MethodNotAllowed => ProblemKind::MethodNotAllowed,
             Reason::NotImplemented => ProblemKind::NotImplemented,
             Reason::VersionNotSupported => ProblemKind::VersionNotSupported,
+            Reason::LoopDetected => ProblemKind::LoopDetected,
             Reason::RequestTimeout | Reason::BodyStalled | Reason::BodySlow => ProblemKind::RequestTimeout,
             Reason::UnknownHost | Reason::Tombstoned => ProblemKind::UnknownHost,
             Reason::NoHealthyEndpoints | Reason::EndpointNotAllowed => ProblemKind::NoHealthyEndpoints,

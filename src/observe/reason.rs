@@ -80,6 +80,8 @@ reasons! {
     NotImplemented = "not_implemented", Client;
     /// The HTTP version is not spoken here.
     VersionNotSupported = "version_not_supported", Client;
+    /// The request has come through ringway so often that it must go in a circle.
+    LoopDetected = "loop_detected", Client;
     /// The head did not arrive whole in time.
     RequestTimeout = "request_timeout", Client;
     /// The client closed or reset before it had its answer.

@@ -26,6 +26,7 @@ pub enum ProblemKind {
     Overloaded,
     OriginTimeout,
     VersionNotSupported,
+    LoopDetected,
 }
 
 /// A kind's status code, the last part of its `type`, and its title.
@@ -52,6 +53,7 @@ impl ProblemKind {
             Self::Overloaded => Entry(503, "overloaded", "The service is overloaded"),
             Self::OriginTimeout => Entry(504, "origin-timeout", "The service did not answer in time"),
             Self::VersionNotSupported => Entry(505, "version-not-supported", "HTTP version not supported"),
+            Self::LoopDetected => Entry(508, "loop-detected", "The request goes in a circle"),
         }
     }
 
@@ -71,6 +73,7 @@ impl From<HeadError> for ProblemKind {
             431 => Self::HeadTooLarge,
             501 => Self::NotImplemented,
             505 => Self::VersionNotSupported,
+            508 => Self::LoopDetected,
             _ => Self::MalformedRequest,
         }
     }

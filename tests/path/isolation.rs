@@ -171,3 +171,23 @@ fn a_service_that_swallows_thousands_leaves_others_alone() {
     router.wait_quiet();
     assert_eq!(router.metric("ringway_upstream_waiting"), 0);
 }
+
+/// Two routers that have each other for a service's endpoint: a request goes in a circle until its Via tells.
+#[test]
+fn a_circle_through_another_router_ends() {
+    let origin = Origin::saying("fine");
+    let mut first = Setup::to(&[origin.address]).start();
+    let second = Setup::to(&[first.address]).start();
+    let back = second.address;
+    first.change(|setup| setup.of_service("endpoints", serde_json::json!([back.to_string()])));
+    assert_eq!(first.reload().status, 200);
+    let answer = first.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    assert_eq!(answer.status, 508);
+    assert!(answer.text().contains("urn:ringway:problem:loop-detected"), "{}", answer.text());
+    let detected = |router: &Router| router.metric_with("ringway_failures_total", "reason=\"loop_detected\"");
+    assert_eq!(detected(&first) + detected(&second), 1);
+    // Nine passes and no tenth: each router saw about half of them.
+    wait_until("all have their answers", || {
+        first.metric("ringway_requests_total") + second.metric("ringway_requests_total") == 10
+    });
+}

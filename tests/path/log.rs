@@ -118,7 +118,7 @@ fn failures_always_and_successes_by_their_share() {
 #[test]
 fn a_full_disk_stops_no_request() {
     let origin = Origin::saying("fine");
-    let router = Setup::to(&[origin.address]).set("access_log.path", "/dev/full").start();
+    let mut router = Setup::to(&[origin.address]).set("access_log.path", "/dev/full").start();
     let mut client = router.connect();
     for _ in 0..1000 {
         assert_eq!(client.ask(GET).status, 200);
@@ -126,6 +126,14 @@ fn a_full_disk_stops_no_request() {
     wait_until("the failure is counted", || router.metric("ringway_log_write_failures_total") > 0);
     assert_eq!(client.ask(GET).status, 200);
     assert_eq!(router.admin("/readyz").status, 200);
+    let written = 1001 - router.metric("ringway_log_dropped_total");
+    drop(client);
+    router.part.signal("TERM");
+    assert!(router.part.wait_exit(wait::PATIENCE).success());
+    let said = router.part.said();
+    let lost = said.lines().find(|line| line.contains("its last lines are lost")).expect(&said);
+    let lost: Value = serde_json::from_str(lost).unwrap();
+    assert_eq!(lost["ringway.lines"], written);
 }
 
 #[test]

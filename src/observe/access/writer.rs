@@ -164,7 +164,7 @@ impl Work {
             tell_changes(&mut failing, error.as_ref(), &self.target);
             // A reader that is only slow gets the rest, for as long as the process waits for this thread.
             if last && !full {
-                return;
+                return tell_lost(self.drain.lines(), &self.target);
             }
             thread::park_timeout(Duration::from_millis(match error {
                 Some(_) => LOG_RETRY_MS,
@@ -207,6 +207,14 @@ fn tell_changes(failing: &mut bool, error: Option<&io::Error>, target: &LogTarge
         _ => {}
     }
     *failing = error.is_some();
+}
+
+/// At the end, when what a failing file has not taken can wait no longer.
+fn tell_lost(lines: usize, target: &LogTarget) {
+    if lines > 0 {
+        let fields = [("file.path", target.name().into()), ("ringway.lines", lines.into())];
+        event(Level::Error, "the access log could not be written; its last lines are lost", &fields);
+    }
 }
 
 /// Where the log goes.

@@ -78,6 +78,11 @@ pub enum HeadError {
     /// Not one decimal number, in an OPTIONS request (RFC 9110, 7.6.2).
     #[error("Max-Forwards is not one decimal number")]
     MaxForwards,
+    /// Via names ringway more than `PASSES_MAX` times: the request goes in a circle (RFC 9110, 7.6 and 7.6.3).
+    #[error(
+        "Via says that the request came through ringway too often; a service's endpoint leads back to it"
+    )]
+    Loop,
     /// Connection options that are no list of tokens, too many, or nominating Host or Content-Length (RFC
     /// 9110, 7.6.1).
     #[error("Connection is not a short list of options, or nominates a field that every recipient needs")]
@@ -95,6 +100,7 @@ impl HeadError {
             Self::TooLarge | Self::TooManyFields => 431,
             Self::MethodUnknown | Self::CodingUnknown => 501,
             Self::Version => 505,
+            Self::Loop => 508,
             Self::Control
             | Self::RequestLine
             | Self::StatusLine

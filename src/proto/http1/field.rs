@@ -71,6 +71,7 @@ pub enum Known {
     Tracestate,
     TransferEncoding,
     Upgrade,
+    Via,
     XAttempt,
     XForwardedFor,
     XForwardedHost,
@@ -110,6 +111,7 @@ impl Known {
             (b't', 11) if exact(name, b"traceparent") => Self::Traceparent,
             (b't', 17) => framing(name, b"transfer-encoding", Self::TransferEncoding),
             (b'u', 7) if exact(name, b"upgrade") => Self::Upgrade,
+            (b'v', 3) if exact(name, b"via") => Self::Via,
             _ => Self::Other,
         }
     }

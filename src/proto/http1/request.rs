@@ -9,8 +9,8 @@ use super::line::request_line;
 use super::scan::{Found, HeadScanner};
 use super::target::Target;
 use super::trailers::Nominated;
-use super::write_request::Scheme;
-use crate::limits::METHOD_OCTETS_MAX;
+use super::write_request::{PSEUDONYM, Scheme};
+use crate::limits::{METHOD_OCTETS_MAX, PASSES_MAX};
 
 /// The methods that a gateway treats on their own; all others are passed on as they are (RFC 9110, 9).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl RequestHead {
         self.host.clear();
         (self.expects_continue, self.max_forwards) = (false, None);
         let (mut framing, mut hosts) = (FramingFields::default(), 0);
-        let (mut upgrade, mut trailers) = (false, false);
+        let (mut upgrade, mut trailers, mut passes) = (false, false, 0);
         for at in 0..self.fields.as_slice().len() {
             let field = self.fields.as_slice()[at];
             let value = field.value(octets);
@@ -149,11 +149,15 @@ impl RequestHead {
                 Known::Expect if self.version == Version::Http11 => self.expect(value)?,
                 Known::MaxForwards if self.method == Method::Options => self.bound_forwards(value)?,
                 Known::Upgrade => upgrade = true,
+                Known::Via => passes += own_passes(value),
                 Known::Te => {
                     trailers |= elements(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers"));
                 }
                 _ => {}
             }
+        }
+        if passes > PASSES_MAX {
+            return Err(HeadError::Loop);
         }
         match hosts {
             0 if self.version == Version::Http11 => return Err(HeadError::HostMissing),
@@ -327,6 +331,15 @@ impl RequestHead {
     pub(super) fn whole(&self) -> Span {
         self.whole
     }
+}
+
+/// How many members of one Via value are ours: protocol, then our pseudonym (RFC 9110, 7.6.3).
+fn own_passes(value: &[u8]) -> usize {
+    let received_by = |member: &&[u8]| {
+        let mut words = member.split(|octet| matches!(octet, b' ' | b'\t')).filter(|word| !word.is_empty());
+        words.nth(1).is_some_and(|word| word.eq_ignore_ascii_case(PSEUDONYM))
+    };
+    elements(value).filter(received_by).count()
 }
 
 /// The elements of a list (RFC 9110, 5.6.1.2).

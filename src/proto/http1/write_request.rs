@@ -6,6 +6,9 @@ use super::framing::{Framing, Version, is_canonical, write_length};
 use super::request::RequestHead;
 use crate::proto::trace::{RequestId, TraceContext};
 
+/// What this router calls itself in Via (RFC 9110, 7.6.3): all of them the same, so that nobody can tell them apart.
+pub(super) const PSEUDONYM: &[u8] = b"ringway";
+
 /// The scheme under which the client asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
@@ -94,7 +97,7 @@ fn is_kept(
     upgrade: bool,
 ) -> bool {
     let kept = match field.known() {
-        Known::Other | Known::Date => true,
+        Known::Other | Known::Date | Known::Via => true,
         // Without these the origin would read another message; they cannot be nominated.
         Known::ContentLength => return is_canonical(field.value(octets)),
         Known::Host => return !head.has_absolute_target(),
@@ -174,7 +177,9 @@ fn add_identity(out: &mut Vec<u8>, head: &RequestHead, edits: &RequestEdits<'_>)
     out.extend_from_slice(b"\r\nX-Attempt: ");
     out.push(b'0' + edits.attempt.min(9));
     out.extend_from_slice(match head.version() {
-        Version::Http10 => b"\r\nVia: 1.0 ringway\r\n\r\n",
-        Version::Http11 => b"\r\nVia: 1.1 ringway\r\n\r\n",
+        Version::Http10 => b"\r\nVia: 1.0 ",
+        Version::Http11 => b"\r\nVia: 1.1 ",
     });
+    out.extend_from_slice(PSEUDONYM);
+    out.extend_from_slice(b"\r\n\r\n");
 }

@@ -123,6 +123,7 @@ fn is_kept(field: &Field, head: &ResponseHead, octets: &[u8], upgrade: bool) -> 
         | Known::MaxForwards
         | Known::Traceparent
         | Known::Tracestate
+        | Known::Via
         | Known::XAttempt
         | Known::XForwardedFor
         | Known::XForwardedHost

@@ -50,6 +50,18 @@ impl Drain {
         std::mem::take(&mut self.in_line)
     }
 
+    /// Whole and begun lines that the rings hold now.
+    pub(super) fn lines(&mut self) -> usize {
+        let ends_in = |source: &mut LogSource| {
+            let slots = source.0.slots();
+            source.0.read_chunk(slots).map_or(0, |chunk| {
+                let (first, second) = chunk.as_slices();
+                first.iter().chain(second).filter(|&&octet| octet == b'\n').count()
+            })
+        };
+        self.sources.iter_mut().map(ends_in).sum()
+    }
+
     /// Writes what each ring holds now, one after another; what comes in meanwhile waits for the next turn, so that
     /// a busy core cannot hold up the others. After an error the next turn goes on where this one stopped.
     pub(super) fn turn(&mut self, out: &mut impl Write) -> Turn {

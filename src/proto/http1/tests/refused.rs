@@ -1,7 +1,7 @@
 //! One row for each reason to refuse a request head; the section that asks for it stands beside it.
 
 use super::{get_with, request};
-use crate::limits::{FIELDS_MAX, HEAD_OCTETS_MAX, METHOD_OCTETS_MAX, TARGET_OCTETS_MAX};
+use crate::limits::{FIELDS_MAX, HEAD_OCTETS_MAX, METHOD_OCTETS_MAX, PASSES_MAX, TARGET_OCTETS_MAX};
 use crate::proto::http1::{HeadError, Parsed, RequestHead};
 
 #[track_caller]
@@ -320,6 +320,18 @@ fn rfc9110_10_1_1_expectations() {
     // HTTP/1.0 has none.
     let head = request(b"GET / HTTP/1.0\r\nExpect: x\r\n\r\n").unwrap();
     assert!(!head.expects_continue());
+}
+
+#[test]
+fn rfc9110_7_6_loops() {
+    let passes = |count: usize| vec!["1.1 ringway"; count].join(", ");
+    let one_more = |rest: &str| format!("Via: {}\r\nVia: {rest}", passes(PASSES_MAX));
+    for last in ["1.1 ringway", "1.0  RINGWAY (again)", "HTTP/1.1\tringway", "1.1 other, ,1.1 ringway"] {
+        refuses_field(&one_more(last), HeadError::Loop, 508);
+    }
+    for last in ["1.1 ringways", "1.1 other (ringway)", "ringway", "1.1 a.ringway", ""] {
+        assert!(request(&get_with(&format!("{}\r\n", one_more(last)))).is_ok(), "{last}");
+    }
 }
 
 #[test]
