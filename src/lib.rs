@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod ctl;
 pub mod limits;
+pub mod yaml;
 
 pub mod runtime;
 

@@ -10,13 +10,12 @@ use super::checked::{
 };
 use super::reader::{Field, Section};
 use super::report::{Report, Shown};
-use super::{
-    Label, ListenAddress, Places, Region, Written, listeners, name, retry, services, setting, suggest, tree,
-};
+use super::{Label, ListenAddress, Places, Region, Written, listeners, name, retry, services, setting, tree};
 use crate::limits::CORES_MAX;
 use crate::observe::access::{self, Fields};
 use crate::observe::process_log::Level;
 use crate::policy::RetryOn;
+pub(super) use crate::yaml::word;
 
 /// `None` when the file is no mapping at all. A `Config` is only right if `report` stayed empty.
 pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<Config> {
@@ -264,16 +263,4 @@ fn path(text: &str) -> Result<PathBuf, String> {
         return Err(format!("{} is not a path; give one such as ./var/ringway", Shown(text)));
     }
     Ok(PathBuf::from(text))
-}
-
-/// The value of one of a few words.
-pub(super) fn word<T: Clone>(text: &str, words: &[(&'static str, T)], choices: &str) -> Result<T, String> {
-    if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
-        return Ok(value.clone());
-    }
-    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-    Err(match suggest::nearest(text, &known) {
-        Some(near) => format!("unknown value {}; did you mean {near}?", Shown(text)),
-        None => format!("unknown value {}; use {choices}", Shown(text)),
-    })
 }

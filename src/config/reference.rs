@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::parse;
-use super::setting::{self, Quantity, Setting};
+use super::quantity::{Quantity, Setting};
+use super::setting;
 
 const PAGE: &str = "docs/reference/configuration.md";
 

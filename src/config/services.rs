@@ -5,8 +5,8 @@ use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
 
 use super::check::{origin_timeouts, paths, reuse, upstream_limits};
 use super::checked::{OriginTimeouts, RequestLimits, Service, ServiceSettings, UpstreamLimits};
+use super::quantity::Setting;
 use super::reader::{Field, Section};
-use super::setting::Setting;
 use super::{HostName, ListenAddress, ServiceId, endpoint::Endpoint, name, retry, setting};
 
 /// Where ids and host names were first written; each may be given once.

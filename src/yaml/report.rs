@@ -25,7 +25,7 @@ pub struct Mistake {
 
 impl Mistakes {
     /// One mistake about the file as a whole.
-    pub(super) fn of_file(file: &str, text: String) -> Self {
+    pub fn of_file(file: &str, text: String) -> Self {
         Self { file: file.to_owned(), found: vec![Mistake { line: None, text }], more: 0 }
     }
 
@@ -49,25 +49,37 @@ fn located(file: &str, mistake: &Mistake) -> String {
     }
 }
 
+/// What mistakes say of the kind of file that is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// A file that is right.
+    pub example: &'static str,
+    /// What to do with one that holds too much.
+    pub too_large: &'static str,
+}
+
 /// Collects while the tree is read. Shared by reference, hence the cell; nothing is held across a call.
-pub(super) struct Report {
-    pub(super) file: String,
+pub struct Report {
+    pub file: String,
+    pub(super) form: Form,
     found: RefCell<Vec<Mistake>>,
     more: RefCell<usize>,
     warnings: RefCell<Vec<Mistake>>,
 }
 
 impl Report {
-    pub(super) fn new(file: &str) -> Self {
+    #[must_use]
+    pub fn new(file: &str, form: Form) -> Self {
         Self {
             file: file.to_owned(),
+            form,
             found: RefCell::default(),
             more: RefCell::default(),
             warnings: RefCell::default(),
         }
     }
 
-    pub(super) fn mistake(&self, line: usize, text: impl Into<String>) {
+    pub fn mistake(&self, line: usize, text: impl Into<String>) {
         let mut found = self.found.borrow_mut();
         if found.len() < CONFIG_MISTAKES_MAX {
             found.push(Mistake { line: Some(line), text: text.into() });
@@ -76,13 +88,13 @@ impl Report {
         }
     }
 
-    pub(super) fn warning(&self, line: usize, text: &str) {
+    pub fn warning(&self, line: usize, text: &str) {
         let text = format!("warning: {text}");
         self.warnings.borrow_mut().push(Mistake { line: Some(line), text });
     }
 
     /// The warnings as whole lines when there was no mistake.
-    pub(super) fn finish(self) -> Result<Vec<String>, Mistakes> {
+    pub fn finish(self) -> Result<Vec<String>, Mistakes> {
         let mut found = self.found.into_inner();
         if found.is_empty() {
             let mut warnings = self.warnings.into_inner();
@@ -95,7 +107,7 @@ impl Report {
 }
 
 /// Outside text in a message: quoted, on one line, and cut when long.
-pub(super) struct Shown<'a>(pub &'a str);
+pub struct Shown<'a>(pub &'a str);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,8 @@
 //! "Did you mean": the known word that a mistyped one most likely stands for.
+use super::report::Shown;
 
 /// The nearest of `known` to `word` by edit distance, unless even that is more than a third of the word away.
-pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     // The distance is quadratic; no field's name is nearly this long.
     if word.len() > 64 {
         return None;
@@ -11,6 +12,21 @@ pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let of = |candidate: &'k str| (distance(&word, &candidate.chars().collect::<Vec<_>>()), candidate);
     let (away, candidate) = known.iter().copied().map(of).min()?;
     (away <= furthest && away < candidate.chars().count()).then_some(candidate)
+}
+
+/// The value of one of a few words.
+///
+/// # Errors
+/// `text` is none of them; the nearest, or `choices`.
+pub fn word<T: Clone>(text: &str, words: &[(&'static str, T)], choices: &str) -> Result<T, String> {
+    if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+        return Ok(value.clone());
+    }
+    let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    Err(match nearest(text, &known) {
+        Some(near) => format!("unknown value {}; did you mean {near}?", Shown(text)),
+        None => format!("unknown value {}; use {choices}", Shown(text)),
+    })
 }
 
 /// Insertions, deletions and substitutions between two words, swapped neighbours counting once (optimal

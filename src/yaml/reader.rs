@@ -1,12 +1,12 @@
 //! Typed reading of the tree. Each question that fails leaves a mistake and answers `None` or the default, so
-//! that the reading goes on; no `Config` leaves [`super::parse`] once a mistake was left.
+//! that the reading goes on; what was made of it may not be used once a mistake was left.
+use super::quantity::{Quantity, Setting};
 use super::report::{Report, Shown};
-use super::setting::{Quantity, Setting};
 use super::suggest::nearest;
 use super::tree::{Entry, Kind, Node};
 
 /// The fields of one mapping. Remembers which it was asked for; [`Section::end`] reports all others.
-pub(super) struct Section<'a> {
+pub struct Section<'a> {
     report: &'a Report,
     /// As `services[0].timeouts`; empty at the top.
     path: String,
@@ -17,7 +17,7 @@ pub(super) struct Section<'a> {
 
 /// A value and where it stands.
 #[derive(Clone)]
-pub(super) struct Field<'a> {
+pub struct Field<'a> {
     report: &'a Report,
     path: String,
     pub line: usize,
@@ -25,18 +25,18 @@ pub(super) struct Field<'a> {
 }
 
 impl<'a> Section<'a> {
-    pub(super) fn top(node: &'a Node, report: &'a Report) -> Option<Self> {
+    pub fn top(node: &'a Node, report: &'a Report) -> Option<Self> {
         Field { report, path: String::new(), line: node.line, node }.section()
     }
 
-    pub(super) fn field(&mut self, name: &'static str) -> Option<Field<'a>> {
+    pub fn field(&mut self, name: &'static str) -> Option<Field<'a>> {
         self.known.push(name);
         let entry = self.entries.iter().find(|e| e.key == name)?;
         let line = entry.line_of_value();
         Some(Field { report: self.report, path: self.path_of(name), line, node: &entry.value })
     }
 
-    pub(super) fn required(&mut self, name: &'static str, example: &str) -> Option<Field<'a>> {
+    pub fn required(&mut self, name: &'static str, example: &str) -> Option<Field<'a>> {
         let field = self.field(name);
         if field.is_none() {
             let path = self.path_of(name);
@@ -46,11 +46,11 @@ impl<'a> Section<'a> {
     }
 
     /// A section that may be absent.
-    pub(super) fn section(&mut self, name: &'static str) -> Option<Section<'a>> {
+    pub fn section(&mut self, name: &'static str) -> Option<Section<'a>> {
         self.field(name)?.section()
     }
 
-    pub(super) fn parse_or<T>(
+    pub fn parse_or<T>(
         &mut self,
         name: &'static str,
         parse: impl Fn(&str) -> Result<T, String>,
@@ -60,22 +60,22 @@ impl<'a> Section<'a> {
     }
 
     /// The value of a setting within its range, or else its default.
-    pub(super) fn setting<T: Quantity>(&mut self, setting: &Setting<T>) -> T {
+    pub fn setting<T: Quantity>(&mut self, setting: &Setting<T>) -> T {
         self.setting_or(setting, setting.default)
     }
 
     /// The same with a default that comes from elsewhere.
-    pub(super) fn setting_or<T: Quantity>(&mut self, setting: &Setting<T>, default: T) -> T {
+    pub fn setting_or<T: Quantity>(&mut self, setting: &Setting<T>, default: T) -> T {
         self.parse_or(setting.name, |text| setting.parse(text), default)
     }
 
     /// Reports every field that nobody asked for.
-    pub(super) fn end(self) {
+    pub fn end(self) {
         self.end_except(&[], "");
     }
 
     /// The same, with a better answer for fields that belong `elsewhere`.
-    pub(super) fn end_except(self, elsewhere: &[&str], mend_elsewhere: &str) {
+    pub fn end_except(self, elsewhere: &[&str], mend_elsewhere: &str) {
         let path = if self.path.is_empty() { String::new() } else { format!("{}: ", self.path) };
         for Entry { key, line, .. } in self.entries {
             if self.known.contains(&key.as_str()) {
@@ -90,7 +90,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    pub(super) fn warning(&self, text: &str) {
+    pub fn warning(&self, text: &str) {
         self.report.warning(self.line, text);
     }
 
@@ -100,7 +100,7 @@ impl<'a> Section<'a> {
 }
 
 impl<'a> Field<'a> {
-    pub(super) fn section(&self) -> Option<Section<'a>> {
+    pub fn section(&self) -> Option<Section<'a>> {
         match &self.node.kind {
             Kind::Map(entries) => {
                 let (report, path) = (self.report, self.path.clone());
@@ -110,7 +110,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    pub(super) fn items(&self) -> Option<Vec<Field<'a>>> {
+    pub fn items(&self) -> Option<Vec<Field<'a>>> {
         match &self.node.kind {
             Kind::List(items) => {
                 let item = |(i, node): (usize, &'a Node)| Field {
@@ -125,7 +125,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    pub(super) fn text(&self) -> Option<&'a str> {
+    pub fn text(&self) -> Option<&'a str> {
         match &self.node.kind {
             Kind::Text(text) => Some(text),
             other => self.wrong_kind("a single value", other),
@@ -133,11 +133,11 @@ impl<'a> Field<'a> {
     }
 
     /// Whether a list was written, for fields that take either a list or a word.
-    pub(super) fn is_list(&self) -> bool {
+    pub fn is_list(&self) -> bool {
         matches!(self.node.kind, Kind::List(_))
     }
 
-    pub(super) fn parse<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
+    pub fn parse<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
         match parse(self.text()?) {
             Ok(value) => Some(value),
             Err(text) => {
@@ -148,15 +148,15 @@ impl<'a> Field<'a> {
     }
 
     /// Every item parsed; those that fail are reported and left out.
-    pub(super) fn parse_items<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
+    pub fn parse_items<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Vec<T> {
         self.items().unwrap_or_default().iter().filter_map(|item| item.parse(&parse)).collect()
     }
 
-    pub(super) fn mistake(&self, text: &str) {
+    pub fn mistake(&self, text: &str) {
         self.report.mistake(self.line, format!("{}: {text}", self.path));
     }
 
-    pub(super) fn warning(&self, text: &str) {
+    pub fn warning(&self, text: &str) {
         self.report.warning(self.line, &format!("{}: {text}", self.path));
     }
 
@@ -169,8 +169,8 @@ impl<'a> Field<'a> {
             Kind::Refused => return None,
         };
         if self.path.is_empty() {
-            let text =
-                format!("expected {expected}, found {found}; docs/examples/quickstart.yaml shows the form");
+            let example = self.report.form.example;
+            let text = format!("expected {expected}, found {found}; {example} shows the form");
             self.report.mistake(self.line, text);
         } else {
             self.mistake(&format!("expected {expected}, found {found}"));

@@ -10,13 +10,13 @@ use super::report::{Report, Shown};
 use crate::limits::{CONFIG_BYTES_MAX, CONFIG_NESTING_MAX, CONFIG_NODES_MAX};
 
 #[derive(Debug)]
-pub(super) struct Node {
+pub struct Node {
     pub line: usize,
     pub kind: Kind,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Nothing was written where a value belongs (or `~`, `null`).
     Empty,
     Text(String),
@@ -27,7 +27,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug)]
-pub(super) struct Entry {
+pub struct Entry {
     pub key: String,
     pub line: usize,
     pub value: Node,
@@ -36,13 +36,13 @@ pub(super) struct Entry {
 impl Entry {
     /// An empty value is placed where the next token begins, which may be lines below its key; a list or a map, where its
     /// first item is.
-    pub(super) fn line_of_value(&self) -> usize {
+    pub fn line_of_value(&self) -> usize {
         if matches!(self.value.kind, Kind::Text(_)) { self.value.line } else { self.line }
     }
 }
 
 /// Reads the one document of `bytes`. `None` when nothing can be made of it, with the reason in `report`.
-pub(super) fn read(bytes: &[u8], report: &Report) -> Option<Node> {
+pub fn read(bytes: &[u8], report: &Report) -> Option<Node> {
     let text = decode(bytes, report)?;
     let options = granit_parser::options! {
         emit_comments: false,
@@ -57,7 +57,7 @@ pub(super) fn read(bytes: &[u8], report: &Report) -> Option<Node> {
 
 fn decode<'t>(bytes: &'t [u8], report: &Report) -> Option<&'t str> {
     if bytes.len() > CONFIG_BYTES_MAX {
-        let mend = "move services to a snapshot";
+        let mend = report.form.too_large;
         report.mistake(1, format!("the file has more than {CONFIG_BYTES_MAX} bytes; {mend}"));
         return None;
     }
@@ -119,8 +119,8 @@ impl<'t> Builder<'t, '_> {
         let line = span.start.line();
         self.nodes += 1;
         if self.nodes > CONFIG_NODES_MAX {
-            self.report
-                .mistake(line, format!("more than {CONFIG_NODES_MAX} values; move services to a snapshot"));
+            let mend = self.report.form.too_large;
+            self.report.mistake(line, format!("more than {CONFIG_NODES_MAX} values; {mend}"));
             return Err(Stop);
         }
         if event.anchor_id().is_some() {
