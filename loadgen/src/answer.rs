@@ -32,6 +32,8 @@ pub struct AnswerReader {
     /// Once the head has ended.
     body: Option<BodyReader>,
     begun: bool,
+    /// Of the request.
+    method: Method,
 }
 
 impl Default for AnswerReader {
@@ -43,7 +45,12 @@ impl Default for AnswerReader {
 impl AnswerReader {
     #[must_use]
     pub fn new() -> Self {
-        Self { head: ResponseHead::new(), carry: Vec::new(), body: None, begun: false }
+        Self { head: ResponseHead::new(), carry: Vec::new(), body: None, begun: false, method: Method::Get }
+    }
+
+    /// The method of the request whose answer comes next; the answer to a HEAD has no body. GET unless told otherwise.
+    pub fn expect(&mut self, method: Method) {
+        self.method = method;
     }
 
     /// Whether any octet of the current answer has come.
@@ -52,7 +59,7 @@ impl AnswerReader {
         self.begun
     }
 
-    /// Takes the next octets of the connection; the answer (to a GET) once they complete it.
+    /// Takes the next octets of the connection; the answer once they complete it.
     ///
     /// # Errors
     /// They are no HTTP/1.1, or more than one answer (RFC 9112); begin anew on another connection.
@@ -91,10 +98,10 @@ impl AnswerReader {
         while self.body.is_none() {
             let carried = self.carry.len();
             let parsed = match carried {
-                0 => self.head.parse(rest, Method::Get)?,
+                0 => self.head.parse(rest, self.method)?,
                 _ => {
                     self.carry.extend_from_slice(rest);
-                    self.head.parse(&self.carry, Method::Get)?
+                    self.head.parse(&self.carry, self.method)?
                 }
             };
             let Parsed::Complete { len } = parsed else {
@@ -182,6 +189,17 @@ mod tests {
         let mut reader = AnswerReader::new();
         assert_eq!(reader.feed(b"HTTP/1.1 200 OK\r\n\r\nas long as it takes"), Ok(None));
         assert_eq!(reader.close(), Ok(Answer { status: 200, keep_alive: false }));
+    }
+
+    #[test]
+    fn the_answer_to_a_head_has_no_body() {
+        let mut reader = AnswerReader::new();
+        reader.expect(Method::Head);
+        let head = &LENGTH[..LENGTH.len() - 5];
+        assert_eq!(reader.feed(head), Ok(Some(Answer { status: 200, keep_alive: true })));
+        assert_eq!(reader.feed(LENGTH), Err(AnswerError::Surplus));
+        reader.expect(Method::Get);
+        assert_eq!(reader.feed(head), Ok(None));
     }
 
     #[test]

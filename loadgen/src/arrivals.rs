@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::plan::{Clock, Profile};
+
 /// How arrivals lie in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
@@ -11,23 +13,21 @@ pub enum Spacing {
     Poisson,
 }
 
-/// An endless sequence of arrivals at a mean rate.
+/// The arrivals under a profile, in order; endless if it is.
 #[derive(Debug)]
 pub struct Arrivals {
-    rate: f64,
+    clock: Clock,
     spacing: Spacing,
-    /// Arrivals so far.
-    count: u64,
-    /// Seconds from the start to the last Poisson arrival.
-    at: f64,
+    /// The area under the profile before the next arrival: how many have come, or would have in the mean.
+    area: f64,
     rng: fastrand::Rng,
 }
 
 impl Arrivals {
-    /// `rate` a second, above 0; the same seed gives the same arrivals.
+    /// The same seed gives the same arrivals.
     #[must_use]
-    pub fn new(rate: f64, spacing: Spacing, seed: u64) -> Self {
-        Self { rate, spacing, count: 0, at: 0.0, rng: fastrand::Rng::with_seed(seed) }
+    pub fn new(profile: Profile, spacing: Spacing, seed: u64) -> Self {
+        Self { clock: Clock::new(profile), spacing, area: 0.0, rng: fastrand::Rng::with_seed(seed) }
     }
 }
 
@@ -35,15 +35,13 @@ impl Iterator for Arrivals {
     type Item = Duration;
 
     fn next(&mut self) -> Option<Duration> {
-        let seconds = match self.spacing {
-            // From the count, not from the arrival before: rounding does not add up.
-            Spacing::Even => self.count as f64 / self.rate,
-            Spacing::Poisson => {
-                self.at -= (1.0 - self.rng.f64()).ln() / self.rate;
-                self.at
-            }
-        };
-        self.count += 1;
+        if self.spacing == Spacing::Poisson {
+            self.area -= (1.0 - self.rng.f64()).ln();
+        }
+        let seconds = self.clock.when(self.area)?;
+        if self.spacing == Spacing::Even {
+            self.area += 1.0;
+        }
         Duration::try_from_secs_f64(seconds).ok()
     }
 }
@@ -56,7 +54,7 @@ mod tests {
     proptest! {
         #[test]
         fn even_arrivals_keep_the_rate(rate in 0.1..1e6f64, n in 1usize..5_000) {
-            let last = Arrivals::new(rate, Spacing::Even, 1).nth(n).map(|at| at.as_secs_f64());
+            let last = Arrivals::new(Profile::constant(rate), Spacing::Even, 1).nth(n).map(|at| at.as_secs_f64());
             let meant = n as f64 / rate;
             prop_assert!(last.is_some_and(|last| (last - meant).abs() <= 1e-9 + meant * 1e-12));
         }
@@ -64,17 +62,19 @@ mod tests {
         #[test]
         fn arrivals_are_in_order_and_repeatable(rate in 0.1..1e6f64, seed: u64, poisson: bool) {
             let spacing = if poisson { Spacing::Poisson } else { Spacing::Even };
-            let arrivals: Vec<_> = Arrivals::new(rate, spacing, seed).take(500).collect();
+            let arrivals: Vec<_> = Arrivals::new(Profile::constant(rate), spacing, seed).take(500).collect();
             prop_assert!(arrivals.is_sorted());
-            prop_assert!(Arrivals::new(rate, spacing, seed).take(500).eq(arrivals));
+            prop_assert!(Arrivals::new(Profile::constant(rate), spacing, seed).take(500).eq(arrivals));
         }
     }
 
     #[test]
     fn poisson_gaps_have_the_mean_and_the_spread() {
         let (rate, n) = (1_000.0, 100_000);
-        let arrivals: Vec<f64> =
-            Arrivals::new(rate, Spacing::Poisson, 7).take(n).map(|at| at.as_secs_f64()).collect();
+        let arrivals: Vec<f64> = Arrivals::new(Profile::constant(rate), Spacing::Poisson, 7)
+            .take(n)
+            .map(|at| at.as_secs_f64())
+            .collect();
         let gaps: Vec<f64> = arrivals.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;

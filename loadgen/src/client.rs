@@ -1,27 +1,34 @@
-//! One connection to a target: sends a request, reads its answer, and so on until the turn is over.
+//! One connection to a target: sends a request, reads its answer, thinks, and so on until the turn is over.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringway::runtime::{Core, Fault, Stream};
 
+use crate::alarm::Alarm;
 use crate::answer::{Answer, AnswerReader};
+use crate::draw::Delay;
 use crate::limits;
-use crate::mix::Mix;
+use crate::mix::{Ask, Mix};
 use crate::record::{Failure, Record};
 use crate::work::Work;
 
 /// What the connections of one turn share.
 pub struct Turn {
     pub core: Core,
+    pub alarm: Alarm,
     pub target: SocketAddr,
     pub timeout: Duration,
-    pub keep_alive: bool,
+    pub think: Delay,
     pub work: Rc<Work>,
     pub mix: Rc<RefCell<Mix>>,
+    /// Octets of bodies, sent again and again.
+    pub body: Rc<[u8]>,
+    /// Of what clients think.
+    pub rng: RefCell<fastrand::Rng>,
     pub record: RefCell<Record>,
 }
 
@@ -45,32 +52,47 @@ impl Client {
         while let Some(start) = turn.work.next().await {
             // Having waited that long, it would be too late even if its answer came at once.
             let late = turn.core.now().saturating_duration_since(start) > turn.timeout;
-            let outcome = if late { Err(Failure::Timeout) } else { self.request().await };
+            let outcome = if late { Err(Failure::Timeout) } else { self.request(true).await };
             turn.record.borrow_mut().ended(start, turn.core.now(), outcome);
             if outcome == Err(Failure::Connect) {
-                turn.core
-                    .sleep_until(turn.core.now() + Duration::from_millis(limits::CONNECT_RETRY_PAUSE_MS))
-                    .await;
+                turn.alarm.sleep(Duration::from_millis(limits::CONNECT_RETRY_PAUSE_MS)).await;
+            }
+            if turn.think != Delay::NONE {
+                let until = turn.core.now() + turn.think.draw(&mut turn.rng.borrow_mut());
+                // Nobody waits for a thought that nothing comes of.
+                if until >= turn.work.until() {
+                    return;
+                }
+                turn.alarm.sleep_until(until).await;
             }
         }
     }
 
-    /// One request and its status. A kept connection that the target closes meanwhile costs a second try, no
-    /// more.
-    async fn request(&mut self) -> Result<u16, Failure> {
+    /// One request, meant to start at `start`, on a connection of its own.
+    pub async fn once(mut self, start: Instant) {
+        let outcome = self.request(false).await;
+        let turn = &*self.turn;
+        turn.record.borrow_mut().ended(start, turn.core.now(), outcome);
+    }
+
+    /// One request and its status; `may_keep` its connection. A kept one that the target closes meanwhile costs a second
+    /// try, no more.
+    async fn request(&mut self, may_keep: bool) -> Result<u16, Failure> {
+        let mut ask = self.turn.mix.borrow_mut().draw();
+        ask.keep_alive &= may_keep;
         let kept = self.stream.take().filter(Stream::is_quiet);
         let was_kept = kept.is_some();
-        let mut outcome = self.exchange(kept).await;
+        let mut outcome = self.exchange(&ask, kept).await;
         let closed =
             matches!(outcome, Err(Failed { failure: Failure::Reset | Failure::Short, answered: false }));
         if was_kept && closed {
             self.turn.record.borrow_mut().retried += 1;
-            outcome = self.exchange(None).await;
+            outcome = self.exchange(&ask, None).await;
         }
         outcome.map(|answer| answer.status).map_err(|failed| failed.failure)
     }
 
-    async fn exchange(&mut self, kept: Option<Stream>) -> Result<Answer, Failed> {
+    async fn exchange(&mut self, ask: &Ask, kept: Option<Stream>) -> Result<Answer, Failed> {
         let turn = &*self.turn;
         let mut stream = match kept {
             Some(stream) => stream,
@@ -78,11 +100,26 @@ impl Client {
         };
         stream.set_timeout(turn.timeout);
         let mut request = turn.core.head_buffer();
-        turn.mix.borrow_mut().write_next(&mut request);
+        {
+            let mix = turn.mix.borrow();
+            self.reader.expect(mix.method(ask));
+            mix.write_head(ask, &mut request);
+        }
+        let left = append(&turn.body, ask.body, &mut request);
         stream.send(request);
-        match read_answer(&stream, &mut self.reader).await {
+        // A target may answer before it has all, or without wanting it.
+        let sent = Cell::new(left == 0);
+        let answered = match left {
+            0 => read_answer(&stream, &mut self.reader).await,
+            _ => {
+                let answer = read_answer(&stream, &mut self.reader);
+                futures_lite::future::or(answer, send_rest(&turn.core, &stream, &turn.body, left, &sent))
+                    .await
+            }
+        };
+        match answered {
             Ok(answer) => {
-                if answer.keep_alive && turn.keep_alive {
+                if answer.keep_alive && ask.keep_alive && sent.get() {
                     self.stream = Some(stream);
                 }
                 Ok(answer)
@@ -94,6 +131,29 @@ impl Client {
             }
         }
     }
+}
+
+/// Appends as much of a body as fits a buffer that is reused; returns what is left.
+fn append(body: &[u8], octets: u64, request: &mut Vec<u8>) -> u64 {
+    let room = ringway::limits::HEAD_BUFFER_KEPT_OCTETS.saturating_sub(request.len()).min(body.len());
+    let now = usize::try_from(octets).unwrap_or(usize::MAX).min(room);
+    request.extend_from_slice(&body[..now]);
+    octets - now as u64
+}
+
+/// Sends so many octets as the target takes them, notes when all are on their way, and then waits for ever.
+async fn send_rest<T>(core: &Core, stream: &Stream, body: &[u8], mut left: u64, sent: &Cell<bool>) -> T {
+    while left > 0 {
+        // Whoever waits for the answer is told of a broken stream too.
+        if stream.sent(ringway::limits::SEND_QUEUE_OCTETS).await.is_err() {
+            break;
+        }
+        let mut piece = core.head_buffer();
+        left = append(body, left, &mut piece);
+        stream.send(piece);
+    }
+    sent.set(left == 0);
+    std::future::pending().await
 }
 
 /// A failure, and whether any octet of the answer had come.
@@ -166,7 +226,7 @@ pub async fn few_at_a_time<F: Future<Output = ()> + 'static>(
     open: impl Fn(usize) -> F + Clone + 'static,
 ) {
     let latch = crate::latch::Latch::new(core);
-    let next = Rc::new(std::cell::Cell::new(0));
+    let next = Rc::new(Cell::new(0));
     for _ in 0..count.min(limits::CONNECTING_MAX) {
         let (hold, open, next) = (latch.hold(), open.clone(), Rc::clone(&next));
         core.spawn(async move {

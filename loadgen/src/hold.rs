@@ -27,7 +27,7 @@ enum Event {
 pub fn idle(options: &IdleOptions) -> Result<(), Error> {
     let target = resolve(&options.target)?;
     let host = options.host.as_ref().map_or(options.target.authority.as_str(), |host| host.0.as_str());
-    let mix = Mix::new(&options.path, true, mix::one(host));
+    let mix = Mix::gets(&options.path, mix::one(host));
     let core = core_options(options.core, options.connections)?;
     let (tell, told) = mpsc::channel();
     let (count, timeout, hold) = (options.connections, options.timeout, options.hold);
@@ -42,7 +42,7 @@ pub fn idle(options: &IdleOptions) -> Result<(), Error> {
         match event {
             Event::Holding { open: 0, why, .. } => {
                 let why = why.unwrap_or_default();
-                let Target { name, address } = &target;
+                let Target { name, address, .. } = &target;
                 outcome = Err(Error::Input(format!("{name}: no connection to {address} can be held: {why}")));
             }
             Event::Holding { open, failed, why } => {
@@ -74,7 +74,8 @@ async fn act(
         let (failures, reason) = (Rc::clone(&failures), Rc::clone(&reason));
         async move {
             let mut request = ring.head_buffer();
-            mix.borrow_mut().write_next(&mut request);
+            let ask = mix.borrow_mut().draw();
+            mix.borrow().write_head(&ask, &mut request);
             match open(&ring, address, timeout, request).await {
                 Ok(stream) => into.borrow_mut().push(stream),
                 Err(error) => {

@@ -34,6 +34,11 @@ impl Latch {
     }
 
     #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.held.get()
+    }
+
+    #[must_use]
     pub fn is_held(&self) -> bool {
         self.0.held.get() > 0
     }

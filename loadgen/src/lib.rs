@@ -1,15 +1,18 @@
 //! ringway-loadgen: an origin that answers anything cheaply, and a generator that asks, on the router's own
 //! runtime.
 //!
-//! A run, in the order of the modules: [`cli`] reads what was typed, [`plan`] decides what will happen
-//! (pure), [`run`] acts on it: for each turn of each target [`window`] opens connections, [`work`] hands out
-//! the requests' intended starts, [`client`] sends what [`mix`] draws and reads it with [`answer`],
-//! [`record`] keeps the figures, and [`report`] makes the table and the JSON document of them.
+//! A run, in the order of the modules: [`cli`] reads what was typed, [`plan`] decides what will happen (pure, from a file
+//! or from options; [`draw`] holds the laws that it draws by), [`run`] acts on it: for each turn of each target [`window`]
+//! opens connections, [`work`] hands out the requests' intended starts, which [`arrivals`] computes, [`client`] sends what
+//! [`mix`] draws and reads it with [`answer`], [`record`] keeps the figures, and [`report`] makes the table and the JSON
+//! document of them.
+pub mod alarm;
 pub mod answer;
 pub mod arrivals;
 pub mod cli;
 pub mod client;
 pub mod dataset;
+pub mod draw;
 pub mod error;
 pub mod hold;
 pub mod latch;

@@ -15,6 +15,20 @@ pub const ROUNDS_MAX: u32 = 1_000;
 pub const SECONDS_MAX: f64 = 86_400.0;
 /// Arrivals a second of one open loop.
 pub const RATE_MAX: f64 = 10_000_000.0;
+/// Phases of one plan.
+pub const PHASES_MAX: usize = 256;
+/// Kinds of one thing that a plan draws from: requests, sizes, answers, windows.
+pub const KINDS_MAX: usize = 64;
+/// Weight of one of them.
+pub const WEIGHT_MAX: u64 = 1_000_000;
+/// Octets of a body that a plan sends or answers with.
+pub const BODY_OCTETS_MAX: u64 = 1 << 30;
+/// Connections a second of a storm.
+pub const STORM_RATE_MAX: f64 = 100_000.0;
+/// Connections of a storm that are open at a time; what is beyond counts as dropped.
+pub const STORM_OPEN_MAX: usize = 4_096;
+/// By how much a plan's time may be divided.
+pub const SHORTEN_MAX: f64 = 10_000.0;
 /// Requests of one window when they are counted.
 pub const REQUESTS_MAX: u64 = 10_000_000_000;
 /// Arrivals that wait for a connection; more are counted as dropped.
@@ -45,7 +59,7 @@ pub const LISTENERS_MAX: usize = 1_024;
 pub const PIECE_OCTETS: usize = ringway::limits::HEAD_BUFFER_KEPT_OCTETS - 32;
 /// How long the origin waits for a client that takes nothing, or owes it the rest of a request.
 pub const ORIGIN_STALL_SECONDS: u64 = 60;
-/// Longest answer delay that a path may ask of the origin.
+/// Longest that an answer may be delayed, and a client may think.
 pub const DELAY_MS_MAX: u64 = 60_000;
 /// How often the core tells how far it is; beside a terminal one report in four is printed.
 pub const PROGRESS_MS: u64 = 250;

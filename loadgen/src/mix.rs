@@ -1,14 +1,18 @@
-//! What requests say: the same octets but for the host name, which is drawn.
+//! What requests say: the octets of their kind but for the host name and the body, which are drawn.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
+use ringway::proto::http1::Method;
 use ringway_state::id::Region;
 
-use crate::cli::{Draw, HostField, HostSource, RunOptions};
+use crate::cli::{Draw, HostField};
 use crate::dataset::{Dataset, STANDARD_SERVICES, Zipf, standard_origins};
+use crate::draw::{Sizes, Weighted};
 use crate::error::Error;
 use crate::limits;
+use crate::plan::{Kind, Names, Plan, name_of};
 
 /// The fields of a browser that calls an API, with Host 12 of them; the whole request has about 600 octets.
 const FIELDS: &str = "\
@@ -53,63 +57,113 @@ impl Tape {
     }
 }
 
-/// Writes requests, one after the other.
+/// One request, drawn and not yet written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ask {
+    kind: usize,
+    name: usize,
+    /// Octets to be sent with it.
+    pub body: u64,
+    /// Whether the connection is kept for another request.
+    pub keep_alive: bool,
+}
+
+/// Draws requests and writes their heads.
 #[derive(Debug)]
 pub struct Mix {
-    front: Vec<u8>,
-    back: Vec<u8>,
+    kinds: Weighted<Written>,
+    keep_alive: f64,
     tape: Tape,
     at: usize,
+    rng: fastrand::Rng,
+}
+
+/// A kind of request, its octets but for what is drawn.
+#[derive(Debug)]
+struct Written {
+    method: Method,
+    front: Vec<u8>,
+    body: Option<Sizes>,
 }
 
 impl Mix {
-    /// GET requests for `path`, to the names of `tape` in order.
+    /// Requests of these kinds, to the names of `tape` in order; so large a share of them keeps its connection.
     #[must_use]
-    pub fn new(path: &str, keep_alive: bool, tape: Tape) -> Self {
-        let connection = if keep_alive { "keep-alive" } else { "close" };
-        Self {
-            front: format!("GET {path} HTTP/1.1\r\nHost: ").into_bytes(),
-            back: format!("\r\n{FIELDS}Connection: {connection}\r\n\r\n").into_bytes(),
-            tape,
-            at: 0,
-        }
+    pub fn new(kinds: &Weighted<Kind>, keep_alive: f64, tape: Tape) -> Self {
+        let kinds = kinds.map(|kind| {
+            let front = format!("{} {} HTTP/1.1\r\nHost: ", name_of(kind.method), kind.path).into_bytes();
+            Written { method: kind.method, front, body: kind.body.clone() }
+        });
+        Self { kinds, keep_alive, tape, at: 0, rng: fastrand::Rng::with_seed(0) }
     }
 
-    /// Appends the next request.
-    pub fn write_next(&mut self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.front);
-        out.extend_from_slice(self.tape.name(self.at));
-        out.extend_from_slice(&self.back);
+    /// GET requests for one path, on connections that are kept.
+    #[must_use]
+    pub fn gets(path: &str, tape: Tape) -> Self {
+        let kind = Kind { method: Method::Get, path: path.to_owned(), body: None };
+        Self::new(&Weighted::one(kind), 1.0, tape)
+    }
+
+    /// The next request.
+    pub fn draw(&mut self) -> Ask {
+        let kind = self.kinds.draw(&mut self.rng);
+        let body = self.kinds[kind].body.as_ref().map_or(0, |sizes| sizes.octets(&mut self.rng));
+        // Whole shares need no number.
+        let keep_alive =
+            self.keep_alive >= 1.0 || (self.keep_alive > 0.0 && self.rng.f64() < self.keep_alive);
+        let name = self.at;
         self.at = self.at.wrapping_add(1);
+        Ask { kind, name, body, keep_alive }
     }
 
-    /// Goes to the place on the tape that belongs to a seed.
+    /// Appends a request's head.
+    pub fn write_head(&self, ask: &Ask, out: &mut Vec<u8>) {
+        let kind = &self.kinds[ask.kind];
+        out.extend_from_slice(&kind.front);
+        out.extend_from_slice(self.tape.name(ask.name));
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(FIELDS.as_bytes());
+        if kind.body.is_some() {
+            out.extend_from_slice(b"Content-Type: application/octet-stream\r\nContent-Length: ");
+            // Writing to memory cannot fail.
+            let _ = write!(out, "{}\r\n", ask.body);
+        }
+        let connection: &[u8] = match ask.keep_alive {
+            true => b"Connection: keep-alive\r\n\r\n",
+            false => b"Connection: close\r\n\r\n",
+        };
+        out.extend_from_slice(connection);
+    }
+
+    #[must_use]
+    pub fn method(&self, ask: &Ask) -> Method {
+        self.kinds[ask.kind].method
+    }
+
+    /// Goes to the place on the tape, and in all that is drawn, that belongs to a seed.
     pub fn seek(&mut self, seed: u64) {
-        self.at = fastrand::Rng::with_seed(seed).usize(..self.tape.ends.len().max(1));
+        self.rng = fastrand::Rng::with_seed(seed);
+        self.at = self.rng.usize(..self.tape.ends.len().max(1));
     }
 }
 
-/// The names that a run asks for, at most `requests` of them.
+/// The names that a plan asks for, at most `requests` of them.
 ///
 /// # Errors
 /// The file cannot be read, or a line of it is no host name.
-pub fn tape(options: &RunOptions, requests: u64) -> Result<Tape, Error> {
+pub fn tape(plan: &Plan, requests: u64) -> Result<Tape, Error> {
     let length = usize::try_from(requests).unwrap_or(usize::MAX).min(limits::TAPE_NAMES);
-    match &options.hosts {
-        None => {
-            let own = || options.target.first().map(|target| target.authority.clone());
-            Ok(one(&options.host.clone().map(|host| host.0).or_else(own).unwrap_or_default()))
-        }
-        Some(HostSource::File(path)) => {
+    match &plan.names {
+        Names::Target => Ok(one(plan.targets.first().map_or("", |target| target.authority.as_str()))),
+        Names::One(name) => Ok(one(name)),
+        Names::File(path, draw) => {
             let names = read_names(path)?;
-            let draw = options.draw.unwrap_or(Draw::Uniform);
-            let draws = draws(draw, names.ends.len() as u64, options.seed).take(length);
+            let draws = draws(*draw, names.ends.len() as u64, plan.seed).take(length);
             Ok(drawn(draws.map(|rank| names.name(usize::try_from(rank).unwrap_or(0)))))
         }
-        Some(HostSource::Dataset(count)) => {
+        Names::Dataset(count, draw) => {
             let set = dataset(*count);
-            let draws = draws(options.draw.unwrap_or(Draw::Zipf), *count, options.seed).take(length);
-            Ok(drawn(draws.map(|rank| set.host(rank))))
+            Ok(drawn(draws(*draw, *count, plan.seed).take(length).map(|rank| set.host(rank))))
         }
     }
 }
@@ -176,22 +230,32 @@ mod tests {
     #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
     use super::*;
     use crate::cli::{Command, CommandLine};
+    use crate::draw::Size;
+    use crate::plan::Target;
     use clap::Parser;
     use ringway::proto::http1::{Framing, Parsed, RequestHead};
 
-    fn options(line: &str) -> RunOptions {
+    fn plan(line: &str) -> Plan {
         let line = format!("x run --target here:80 {line}");
-        match CommandLine::try_parse_from(line.split_whitespace()).unwrap().command {
-            Command::Run(options) => options,
-            other => unreachable!("{other:?}"),
-        }
+        let Command::Run(options) = CommandLine::try_parse_from(line.split_whitespace()).unwrap().command
+        else {
+            unreachable!("run was typed")
+        };
+        let here =
+            Target { name: "a".into(), authority: "here".into(), address: ([127, 0, 0, 1], 80).into() };
+        Plan::typed(&options).unwrap().aimed_at(vec![here]).unwrap()
+    }
+
+    fn next(mix: &mut Mix) -> (Ask, Vec<u8>) {
+        let (ask, mut out) = (mix.draw(), Vec::new());
+        mix.write_head(&ask, &mut out);
+        (ask, out)
     }
 
     fn hosts(tape: Tape, count: usize) -> Vec<String> {
-        let mut mix = Mix::new("/a?b=c", true, tape);
+        let mut mix = Mix::gets("/a?b=c", tape);
         let mut host = || {
-            let mut out = Vec::new();
-            mix.write_next(&mut out);
+            let (_, out) = next(&mut mix);
             let mut head = RequestHead::new();
             assert_eq!(head.parse(&out), Ok(Parsed::Complete { len: out.len() }));
             assert_eq!(head.target(&out), b"/a?b=c");
@@ -203,8 +267,10 @@ mod tests {
     #[test]
     fn a_request_has_12_fields_and_about_600_octets() {
         for keep_alive in [true, false] {
-            let mut out = Vec::new();
-            Mix::new("/", keep_alive, one("amber-abcde.apps.example")).write_next(&mut out);
+            let kinds = Weighted::one(Kind { method: Method::Get, path: "/".into(), body: None });
+            let tape = one("amber-abcde.apps.example");
+            let (ask, out) = next(&mut Mix::new(&kinds, f64::from(u8::from(keep_alive)), tape));
+            assert_eq!((ask.body, ask.keep_alive), (0, keep_alive));
             assert!((550..650).contains(&out.len()), "{}", out.len());
             let mut head = RequestHead::new();
             head.parse(&out).unwrap();
@@ -213,13 +279,41 @@ mod tests {
         }
     }
 
+    /// What is drawn is what is written, in the shares that the plan asks for, and again for the same seed.
+    #[test]
+    fn kinds_bodies_and_closes_are_drawn() {
+        let kinds =
+            [(Method::Post, "10..90"), (Method::Put, "0"), (Method::Head, "")].map(|(method, body)| {
+                (Kind { method, path: "/".into(), body: Size::parse(body).ok().map(Weighted::one) }, 1)
+            });
+        let mut mix = Mix::new(&Weighted::new(kinds).unwrap(), 0.75, one("a.example"));
+        let mut draws = |seed| {
+            mix.seek(seed);
+            (0..3_000).map(|_| next(&mut mix)).collect::<Vec<_>>()
+        };
+        let drawn = draws(9);
+        assert!(drawn == draws(9) && drawn != draws(8));
+        for (ask, out) in &drawn {
+            let mut head = RequestHead::new();
+            assert_eq!(head.parse(out), Ok(Parsed::Complete { len: out.len() }));
+            let body = if head.method() == Method::Head { Framing::None } else { Framing::Length(ask.body) };
+            assert_eq!((head.framing(), head.keep_alive()), (body, ask.keep_alive));
+            assert!(head.method() != Method::Post || (10..=90).contains(&ask.body));
+        }
+        let share = |of: &dyn Fn(&Ask) -> bool| {
+            drawn.iter().filter(|(ask, _)| of(ask)).count() as f64 / drawn.len() as f64
+        };
+        assert!((share(&|ask| ask.keep_alive) - 0.75).abs() < 0.04);
+        assert!((share(&|ask| ask.kind == 1) - 1.0 / 3.0).abs() < 0.04);
+    }
+
     #[test]
     fn names_come_from_the_target_the_option_or_the_file() {
-        assert_eq!(hosts(tape(&options(""), 9).unwrap(), 2), ["here", "here"]);
-        assert_eq!(hosts(tape(&options("--host x.example"), 9).unwrap(), 1), ["x.example"]);
+        assert_eq!(hosts(tape(&plan(""), 9).unwrap(), 2), ["here", "here"]);
+        assert_eq!(hosts(tape(&plan("--host x.example"), 9).unwrap(), 1), ["x.example"]);
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "# two\nA.example\n\n  b.example\r\n").unwrap();
-        let tape = tape(&options(&format!("--hosts {}", file.path().display())), 1000).unwrap();
+        let tape = tape(&plan(&format!("--hosts {}", file.path().display())), 1000).unwrap();
         let hosts = hosts(tape, 1000);
         let first = hosts.iter().filter(|host| *host == "a.example").count();
         assert_eq!(hosts.iter().filter(|host| *host == "b.example").count(), 1000 - first);
@@ -228,9 +322,9 @@ mod tests {
 
     #[test]
     fn the_data_set_is_drawn_by_rank_and_repeatably() {
-        let options = options("--hosts dataset:100000");
-        let names = hosts(tape(&options, 2000).unwrap(), 2000);
-        assert_eq!(names, hosts(tape(&options, 2000).unwrap(), 2000));
+        let plan = plan("--hosts dataset:100000");
+        let names = hosts(tape(&plan, 2000).unwrap(), 2000);
+        assert_eq!(names, hosts(tape(&plan, 2000).unwrap(), 2000));
         let most = dataset(100_000).host(0);
         let share = names.iter().filter(|name| **name == most).count();
         // 1 / H(100000) = 0.083 of all draws.
@@ -241,7 +335,7 @@ mod tests {
     fn wrong_files_are_told_with_their_line() {
         assert_eq!(parse_names("").unwrap_err(), "1: holds no host name; write one a line");
         assert!(parse_names("ok.example\nnot ok\n").unwrap_err().starts_with("2: "));
-        let missing = tape(&options("--hosts /nowhere/hosts"), 9).unwrap_err();
+        let missing = tape(&plan("--hosts /nowhere/hosts"), 9).unwrap_err();
         assert!(missing.to_string().starts_with("/nowhere/hosts: cannot be read: No such file"), "{missing}");
     }
 }

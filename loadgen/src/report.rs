@@ -12,8 +12,9 @@ pub struct Report {
     pub seed: u64,
     pub connections: usize,
     pub rounds: u32,
+    /// Whether connections were kept at all.
     pub keep_alive: bool,
-    /// Requests a second of the open loop; null for the closed loop.
+    /// Requests a second of the open loop, the most that a plan asks for; null for the closed loop.
     pub rate: Option<f64>,
     /// Seconds of each turn; null where requests were counted.
     pub duration_s: Option<f64>,
@@ -110,10 +111,10 @@ impl Report {
             seed: plan.seed,
             connections: plan.connections,
             rounds: plan.rounds,
-            keep_alive: plan.keep_alive,
-            rate: match plan.load {
-                Load::Open { rate, .. } => Some(rate),
-                Load::Closed => None,
+            keep_alive: plan.keep_alive > 0.0,
+            rate: match &plan.load {
+                Load::Open { rate, .. } => Some(rate.most()),
+                Load::Closed { .. } => None,
             },
             duration_s,
             warmup_s,
@@ -210,17 +211,14 @@ mod tests {
     use std::time::{Duration, Instant};
 
     fn plan(targets: &[&str], rounds: u32) -> Plan {
-        let target = |name: &&str| Target { name: (*name).to_owned(), address: ([127, 0, 0, 1], 80).into() };
-        Plan {
-            targets: targets.iter().map(target).collect(),
-            rounds,
-            connections: 2,
-            load: Load::Closed,
-            extent: Extent::Time { warmup: Duration::ZERO, keep: Duration::from_secs(1) },
-            timeout: Duration::from_secs(1),
-            keep_alive: true,
-            seed: 7,
-        }
+        let file = format!("{{about: a, seed: 7, rounds: {rounds}, warm_up: 0s, phases: [{{for: 1s}}]}}");
+        let target = |name: &&str| Target {
+            name: (*name).to_owned(),
+            authority: String::new(),
+            address: ([127, 0, 0, 1], 80).into(),
+        };
+        let plan = crate::plan::parse("f", file.as_bytes()).unwrap();
+        plan.aimed_at(targets.iter().map(target).collect()).unwrap()
     }
 
     /// A turn of a second with one answer after each of `ms`.

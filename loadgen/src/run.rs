@@ -10,11 +10,12 @@ use std::sync::mpsc;
 
 use ringway::runtime::{Core, CoreOptions, machine, start};
 
+use crate::alarm::Alarm;
 use crate::cli::{self, CoreChoice, RunOptions};
 use crate::error::Error;
 use crate::limits;
 use crate::mix::{self, Mix};
-use crate::plan::{Extent, Plan, Target, Turn};
+use crate::plan::{self, Extent, Plan, Target, Turn};
 use crate::progress::{self, Progress};
 use crate::record::Record;
 use crate::report::Report;
@@ -35,16 +36,25 @@ enum Event {
 /// something.
 pub fn run(options: &RunOptions) -> Result<(), Error> {
     let targets = options.target.iter().map(resolve).collect::<Result<_, _>>()?;
-    let plan = Plan::new(options, targets).map_err(Error::Usage)?;
-    let core = core_options(options.core, options.connections)?;
+    let plan = plan(options)?.aimed_at(targets).map_err(Error::Usage)?;
+    let core = core_options(options.core, plan.open_max())?;
     let requests = match plan.extent {
         Extent::Requests(count) => count,
         Extent::Time { .. } => u64::MAX,
     };
-    let mix = Mix::new(&options.path, plan.keep_alive, mix::tape(options, requests)?);
+    let mix = Mix::new(&plan.kinds, plan.keep_alive, mix::tape(&plan, requests)?);
     let records = turns(core, &plan, mix)?;
     publish(&Report::new(&plan, &records), options.json.as_deref())?;
     unanswered(&plan, &records)
+}
+
+/// The plan of the file, or of what was typed.
+fn plan(options: &RunOptions) -> Result<Plan, Error> {
+    let Some(path) = &options.plan else { return Plan::typed(options).map_err(Error::Usage) };
+    let plan = plan::load(path).map_err(|mistakes| Error::Input(mistakes.to_string()))?;
+    let seed = options.seed.unwrap_or(plan.seed);
+    let rounds = options.rounds.map_or(plan.rounds, std::num::NonZeroU32::get);
+    Ok(Plan { seed, rounds, ..plan }.shortened(options.shorten))
 }
 
 /// Runs the plan's turns on a core of their own; returns their records.
@@ -72,14 +82,14 @@ fn turns(options: CoreOptions, plan: &Plan, mix: Mix) -> Result<Vec<(Turn, Recor
 /// On the core: one turn after the other.
 async fn act(core: &Core, plan: &Plan, mix: Mix, tell: &mpsc::Sender<Event>) {
     machine::sharpen_timers();
-    let mix = Rc::new(RefCell::new(mix));
+    let (mix, alarm) = (Rc::new(RefCell::new(mix)), Alarm::new(core));
     for turn in plan.turns() {
         let tick = |record: &Record, elapsed| {
             let (requests, errors) = (record.requests(), record.errors());
             // Nobody listens only when the process ends.
             let _ = tell.send(Event::Progress(progress::Report { turn, elapsed, requests, errors }));
         };
-        let event = match window::run(core, plan, turn, &mix, tick).await {
+        let event = match window::run(core, &alarm, plan, turn, &mix, tick).await {
             // Its requests are missing from the figures.
             Ok(_) if core.panics() > 0 => Event::Failed(Error::Machine(
                 "a connection's task panicked, see above; please report this mistake in ringway-loadgen"
@@ -96,7 +106,7 @@ async fn act(core: &Core, plan: &Plan, mix: Mix, tell: &mpsc::Sender<Event>) {
 }
 
 fn unreachable(target: &Target, why: &str) -> Error {
-    let Target { name, address } = target;
+    let Target { name, address, .. } = target;
     Error::Input(format!("{name}: no connection to {address}: {why}; is it running, and this its address?"))
 }
 
@@ -109,7 +119,7 @@ pub fn resolve(target: &cli::Target) -> Result<Target, Error> {
     let unknown = |why: String| Error::Input(format!("--target {authority}: {why}; check the host name"));
     let mut addresses = authority.to_socket_addrs().map_err(|e| unknown(e.to_string()))?;
     let address: SocketAddr = addresses.next().ok_or_else(|| unknown("has no address".to_owned()))?;
-    Ok(Target { name: target.name.clone(), address })
+    Ok(Target { name: target.name.clone(), authority: authority.clone(), address })
 }
 
 /// The options of a core that holds so many connections.

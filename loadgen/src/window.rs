@@ -7,13 +7,17 @@ use std::time::{Duration, Instant};
 
 use ringway::runtime::{Core, Stream};
 
-use crate::arrivals::Arrivals;
+use crate::alarm::Alarm;
+use crate::arrivals::{Arrivals, Spacing};
 use crate::client::{self, Client, Turn};
-use crate::latch::Latch;
+use crate::draw::Delay;
+use crate::latch::{Hold, Latch};
 use crate::limits;
 use crate::mix::Mix;
+use crate::pattern;
 use crate::plan::{self, Extent, Load, Plan};
 use crate::record::Record;
+use crate::work::Work;
 
 /// Runs one turn. `tick` is told a few times a second how far it is.
 ///
@@ -21,6 +25,7 @@ use crate::record::Record;
 /// Not one connection could be opened; in words.
 pub async fn run(
     core: &Core,
+    alarm: &Alarm,
     plan: &Plan,
     which: plan::Turn,
     mix: &Rc<RefCell<Mix>>,
@@ -35,14 +40,18 @@ pub async fn run(
         Extent::Time { warmup, keep } => (None, start + warmup, start + warmup + keep),
         Extent::Requests(count) => (Some(count), start, start + Duration::from_secs(u64::from(u32::MAX))),
     };
-    let work = crate::work::Work::new(core, plan.load, left, until);
+    let mut body = vec![0; limits::PIECE_OCTETS];
+    pattern::fill(seed, 0, &mut body);
     let turn = Rc::new(Turn {
         core: core.clone(),
+        alarm: alarm.clone(),
         target,
         timeout: plan.timeout,
-        keep_alive: plan.keep_alive,
-        work,
+        think: if let Load::Closed { think } = plan.load { think } else { Delay::NONE },
+        work: Work::new(core, &plan.load, left, until),
         mix: Rc::clone(mix),
+        body: body.into(),
+        rng: RefCell::new(fastrand::Rng::with_seed(seed)),
         record: RefCell::new(Record::new(from, until)),
     });
     run_all(core, plan, &turn, streams, seed, tick).await;
@@ -51,7 +60,7 @@ pub async fn run(
 
 /// The plan's connections, as many as can be had.
 async fn open(core: &Core, plan: &Plan, target: std::net::SocketAddr) -> Result<Vec<Option<Stream>>, String> {
-    if !plan.keep_alive {
+    if plan.keep_alive <= 0.0 {
         return Ok(std::iter::repeat_with(|| None).take(plan.connections).collect());
     }
     let opened: Rc<RefCell<Vec<Option<Stream>>>> = Rc::default();
@@ -94,11 +103,15 @@ async fn run_all(
             client.run().await;
         });
     }
-    if let Load::Open { rate, spacing } = plan.load {
-        let (turn, arrivals) = (Rc::clone(turn), Arrivals::new(rate, spacing, seed));
+    if let Load::Open { rate, spacing } = &plan.load {
+        let (turn, arrivals) = (Rc::clone(turn), Arrivals::new(rate.clone(), *spacing, seed));
         core.spawn(async move {
             turn.work.pace(start, arrivals, |at| turn.record.borrow_mut().dropped(at)).await;
         });
+    }
+    if let Some(rate) = &plan.storm {
+        let arrivals = Arrivals::new(rate.clone(), Spacing::Even, seed);
+        core.spawn(storm(Rc::clone(turn), start, arrivals, latch.hold()));
     }
     let mut next: Instant = start;
     while latch.is_held() {
@@ -106,4 +119,26 @@ async fn run_all(
         latch.released_by(next).await;
         tick(&turn.record.borrow(), core.now() - start);
     }
+}
+
+/// Opens a connection for each arrival, for one request. What would be too many at a time is dropped.
+async fn storm(turn: Rc<Turn>, start: Instant, arrivals: Arrivals, _all: Hold) {
+    let open = Latch::new(&turn.core);
+    for (count, offset) in arrivals.enumerate() {
+        let at = start + offset;
+        turn.core.sleep_until(at).await;
+        if count % limits::ARRIVALS_PER_TURN == limits::ARRIVALS_PER_TURN - 1 {
+            turn.core.yield_now().await;
+        }
+        if open.count() >= limits::STORM_OPEN_MAX {
+            turn.record.borrow_mut().dropped(at);
+            continue;
+        }
+        let (hold, client) = (open.hold(), Client::new(Rc::clone(&turn), None));
+        turn.core.spawn(async move {
+            let _hold = hold;
+            client.once(at).await;
+        });
+    }
+    open.released().await;
 }

@@ -33,10 +33,16 @@ struct State {
 impl Work {
     /// Starts before `until`, at most `left` of them.
     #[must_use]
-    pub fn new(core: &Core, load: Load, left: Option<u64>, until: Instant) -> Rc<Self> {
+    pub fn new(core: &Core, load: &Load, left: Option<u64>, until: Instant) -> Rc<Self> {
         let waiting = matches!(load, Load::Open { .. }).then(VecDeque::new);
         let state = State { left, waiting, parked: VecDeque::new(), over: false };
         Rc::new(Self { core: core.clone(), until, state: RefCell::new(state) })
+    }
+
+    /// No request starts from then on.
+    #[must_use]
+    pub fn until(&self) -> Instant {
+        self.until
     }
 
     /// The intended start of the caller's next request; `None` when the turn is over.

@@ -137,6 +137,12 @@ impl<'a> Field<'a> {
         matches!(self.node.kind, Kind::List(_))
     }
 
+    /// The same for fields that take either a single value or fields.
+    #[must_use]
+    pub fn is_section(&self) -> bool {
+        matches!(self.node.kind, Kind::Map(_))
+    }
+
     pub fn parse<T>(&self, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
         match parse(self.text()?) {
             Ok(value) => Some(value),

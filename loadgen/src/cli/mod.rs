@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use self::value::{Draw, HostField, HostSource, Idle, ListenOn, Target};
-use self::value::{answer_fields, body_octets, connections, path, rate, rounds, seconds};
+pub use self::value::{Draw, HostField, HostSource, Idle, ListenOn, Target, is_path};
+use self::value::{answer_fields, body_octets, connections, rate, rounds, seconds, shorten};
 use crate::limits;
 
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the input is wrong (a file, or a target that never answers), \
@@ -41,6 +41,13 @@ pub struct RunOptions {
     /// What to ask, several in turn A B A B; ratios are to the first
     #[arg(long, required = true, value_name = "[NAME=]HOST:PORT", value_delimiter = ',')]
     pub target: Vec<Target>,
+    /// What to ask and when, from a plan file (loadgen/plans/README.md) instead of the options that say the same
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["connections", "duration", "requests", "rate", "poisson",
+          "warmup", "hosts", "host", "draw", "path", "no_keep_alive", "timeout"])]
+    pub plan: Option<PathBuf>,
+    /// Divide the plan's times by so much, for a quick look; rates stay
+    #[arg(long, value_name = "N", default_value = "1", value_parser = shorten, requires = "plan")]
+    pub shorten: f64,
     /// Connections to one target
     #[arg(long, value_name = "N", default_value = "64", value_parser = connections)]
     pub connections: usize,
@@ -72,20 +79,20 @@ pub struct RunOptions {
     #[arg(long, requires = "hosts")]
     pub draw: Option<Draw>,
     /// The request's path and query
-    #[arg(long, default_value = "/", value_parser = path)]
+    #[arg(long, default_value = "/", value_parser = is_path)]
     pub path: String,
     /// Open a connection for each request; latency counts from before it is opened
     #[arg(long)]
     pub no_keep_alive: bool,
-    /// How often each target has its turn
-    #[arg(long, value_name = "K", default_value = "1", value_parser = rounds)]
-    pub rounds: NonZeroU32,
+    /// How often each target has its turn [default: 1, or the plan's]
+    #[arg(long, value_name = "K", value_parser = rounds)]
+    pub rounds: Option<NonZeroU32>,
     /// Seconds until a connect or an answer counts as an error
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub timeout: Duration,
-    /// Seed of all that is drawn
-    #[arg(long, default_value = "1")]
-    pub seed: u64,
+    /// Seed of all that is drawn [default: 1, or the plan's]
+    #[arg(long)]
+    pub seed: Option<u64>,
     /// Write all figures as JSON; `-` is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
@@ -105,7 +112,7 @@ pub struct IdleOptions {
     #[arg(long, value_name = "NAME")]
     pub host: Option<HostField>,
     /// The request's path and query
-    #[arg(long, default_value = "/", value_parser = path)]
+    #[arg(long, default_value = "/", value_parser = is_path)]
     pub path: String,
     /// Seconds to hold them, once all have their answer
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -186,7 +193,7 @@ mod tests {
             (options.duration.as_secs(), options.warmup.as_secs(), options.timeout.as_secs()),
             (10, 1, 10)
         );
-        assert_eq!((options.rounds.get(), options.no_keep_alive, options.core.idle), (1, false, Idle::Park));
+        assert_eq!((options.rounds, options.no_keep_alive, options.core.idle), (None, false, Idle::Park));
     }
 
     #[test]
@@ -211,6 +218,10 @@ mod tests {
             "--target a:1 --draw zipf",
             "--target a:1 --path x",
             "--target a:1 --rounds 0",
+            "--target a:1 --plan x --rate 5",
+            "--target a:1 --plan x --connections 5",
+            "--target a:1 --plan x --shorten 0.5",
+            "--target a:1 --shorten 2",
         ] {
             let error = parsed(&format!("ringway-loadgen run {wrong}")).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{wrong}");

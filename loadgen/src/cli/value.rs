@@ -145,6 +145,13 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+pub(super) fn shorten(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(by) if (1.0..=limits::SHORTEN_MAX).contains(&by) => Ok(by),
+        _ => Err(format!("write a number from 1 to {}, as in 20 for a twentieth", limits::SHORTEN_MAX)),
+    }
+}
+
 pub(super) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if rate > 0.0 && rate <= limits::RATE_MAX => Ok(rate),
@@ -152,7 +159,11 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(super) fn path(text: &str) -> Result<String, String> {
+/// A request's path and query.
+///
+/// # Errors
+/// What a path is made of.
+pub fn is_path(text: &str) -> Result<String, String> {
     let fits = text.len() <= limits::PATH_OCTETS_MAX && text.bytes().all(|octet| octet.is_ascii_graphic());
     if fits && text.starts_with('/') {
         return Ok(text.to_owned());

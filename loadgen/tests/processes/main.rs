@@ -4,5 +4,6 @@
 
 mod idle;
 mod origin;
+mod plans;
 mod run;
 mod support;
