@@ -129,15 +129,19 @@ pub struct OriginOptions {
     /// Addresses to listen on, or `dataset` for the 64 of the standard data set; port 0 is any free one
     #[arg(long, required = true, value_name = "ADDR", value_delimiter = ',')]
     pub listen: Vec<ListenOn>,
+    /// Answer as a plan file says (loadgen/plans/origins/README.md): latencies, sizes, statuses, stalls, resets and worse.
+    /// Paths that ask for something particular get that
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
     /// Octets of the fixed answer's body
     #[arg(long, value_name = "OCTETS", default_value = "1024", value_parser = body_octets)]
     pub size: usize,
     /// Field lines of an answer, at least 2
     #[arg(long, value_name = "N", default_value = "8", value_parser = answer_fields)]
     pub fields: usize,
-    /// Seed of the octets in bodies
-    #[arg(long, default_value = "1")]
-    pub seed: u64,
+    /// Seed of the octets in bodies, and of what the plan draws [default: 1, or the plan's]
+    #[arg(long)]
+    pub seed: Option<u64>,
     #[command(flatten)]
     pub core: CoreChoice,
 }

@@ -1,9 +1,12 @@
 //! `origin`: answers every request, cheaply, so that it can share a core with the generator.
 //!
-//! [`route`] says what a path asks for, [`answer`] writes heads, [`serve`] reads requests and sends answers.
+//! [`route`] says what a path asks for, [`answer`] writes heads, [`serve`] reads requests and sends answers; where a
+//! [`script`] is given, [`play`] says when and how.
 
 mod answer;
+mod play;
 mod route;
+pub mod script;
 mod serve;
 
 use std::fmt::Write;
@@ -14,6 +17,7 @@ use std::sync::mpsc;
 
 use ringway::runtime::{Core, Signal, listener, on_signal, start};
 
+use self::play::{Play, Stage};
 use crate::cli::{ListenOn, OriginOptions};
 use crate::dataset::standard_origins;
 use crate::error::Error;
@@ -23,7 +27,10 @@ use crate::run::{core_options, no_core, print};
 enum Event {
     Signal,
     CoreEnded,
+    Failed(String),
 }
+
+const DEFAULT_SEED: u64 = 1;
 
 /// Serves until SIGTERM or SIGINT. Prints one line, with every address, once all listen.
 ///
@@ -31,16 +38,21 @@ enum Event {
 /// An address is in use or not ours, or the machine lacks something.
 pub fn origin(options: &OriginOptions) -> Result<(), Error> {
     let addresses = addresses(options)?;
+    let script = options.plan.as_deref().map(script::load).transpose();
+    let script = script.map_err(|mistakes| Error::Input(mistakes.to_string()))?;
+    let seed = options.seed.or_else(|| script.as_ref().map(|script| script.seed)).unwrap_or(DEFAULT_SEED);
     let core = core_options(options.core, addresses.len())?;
     let (sockets, addresses) = bind_all(&addresses)?;
-    let (size, fields, seed) = (options.size, options.fields, options.seed);
-    let main = move |core: Core, _| async move {
-        let site = Rc::new(serve::Site::new(&core, size, fields, seed));
-        for socket in sockets {
-            core.spawn(serve::accept(core.listen(socket), Rc::clone(&site)));
-        }
-    };
+    let told_of_script = script.as_ref().map(|script| format!("plan: {} (seed {seed})\n", script.about));
     let (tell, told) = mpsc::channel();
+    let (size, fields, bound, failed) = (options.size, options.fields, addresses.clone(), tell.clone());
+    let main = move |core: Core, _| async move {
+        // Whoever cannot be told has ended already.
+        let stage = Stage::new(bound, Box::new(move |why| drop(failed.send(Event::Failed(why)))));
+        let play = script.map(|script| Play::new(script, seed, Rc::clone(&stage)));
+        let site = Rc::new(serve::Site::new(&core, size, fields, seed, play));
+        stage.listen(&core, &site, sockets);
+    };
     let signal = tell.clone();
     on_signal(&[Signal::Drain], move |_| drop(signal.send(Event::Signal)))
         .map_err(|e| Error::Machine(format!("signals cannot be taken: {e}")))?;
@@ -48,8 +60,12 @@ pub fn origin(options: &OriginOptions) -> Result<(), Error> {
     let ended = move || drop(tell.send(Event::CoreEnded));
     let (thread, _mailbox) = start::<(), _>(core, main, ended).map_err(no_core)?;
     print(&ready(&addresses))?;
+    print(&told_of_script.unwrap_or_default())?;
     match told.recv() {
         Ok(Event::Signal) | Err(_) => Ok(()),
+        Ok(Event::Failed(why)) => {
+            Err(Error::Input(format!("--listen {why}; choose an address that no other takes")))
+        }
         Ok(Event::CoreEnded) => thread.join().map_err(no_core),
     }
 }

@@ -12,27 +12,32 @@ use ringway::runtime::{Chunk, Core, Fault, Listener, Stream};
 use sha2::{Digest, Sha256};
 
 use super::answer::Answers;
+use super::play::{Acting, Play};
 use super::route::Route;
+use super::script::Does;
+use crate::alarm::Alarm;
 use crate::{limits, pattern};
 
 const STALL: Duration = Duration::from_secs(limits::ORIGIN_STALL_SECONDS);
 
 /// What all connections share.
 pub(super) struct Site {
-    core: Core,
+    pub(super) core: Core,
+    pub(super) alarm: Alarm,
     seed: u64,
     answers: RefCell<Answers>,
+    pub(super) play: Option<Play>,
 }
 
 impl Site {
-    pub(super) fn new(core: &Core, size: usize, fields: usize, seed: u64) -> Self {
-        let answers = Answers::new(size, fields, seed, core.now());
-        Self { core: core.clone(), seed, answers: RefCell::new(answers) }
+    pub(super) fn new(core: &Core, size: usize, fields: usize, seed: u64, play: Option<Play>) -> Self {
+        let answers = RefCell::new(Answers::new(size, fields, seed, core.now()));
+        Self { core: core.clone(), alarm: Alarm::new(core), seed, answers, play }
     }
 }
 
-/// Serves what a listener accepts.
-pub(super) async fn accept(listener: Listener, site: Rc<Site>) {
+/// Serves what a listener accepts, until it stops.
+pub(super) async fn accept(listener: Rc<Listener>, site: Rc<Site>) {
     while let Some(stream) = listener.accept().await {
         let connection = Connection { stream, site: Rc::clone(&site), chunk: None, carry: Vec::new() };
         site.core.spawn(connection.serve());
@@ -128,14 +133,22 @@ impl Connection {
             _ => Some(self.read_body(request).await?),
         };
         if let Route::Delay(delay) = request.route {
-            self.site.core.sleep_until(self.site.core.now() + delay).await;
+            self.site.alarm.sleep(delay).await;
+        }
+        if let (Route::Fixed, Some(play)) = (request.route, &self.site.play) {
+            let act = play.next(&self.site).await;
+            return self.act(request, &act).await;
         }
         self.site.answers.borrow_mut().refresh(self.site.core.now());
         match (request.route, &received) {
             (Route::Fixed | Route::Delay(_), None) if request.keep_alive => self.send_fixed(request.method),
-            (Route::Size(octets), _) => self.stream_body(request, octets, Framing::Length(octets)).await?,
-            (Route::Chunked(octets), _) => self.stream_body(request, octets, Framing::Chunked).await?,
-            (Route::UntilClose(octets), _) => self.stream_body(request, octets, Framing::UntilClose).await?,
+            (Route::Size(octets), _) => {
+                self.stream_body(request, 200, octets, Framing::Length(octets)).await?
+            }
+            (Route::Chunked(octets), _) => self.stream_body(request, 200, octets, Framing::Chunked).await?,
+            (Route::UntilClose(octets), _) => {
+                self.stream_body(request, 200, octets, Framing::UntilClose).await?;
+            }
             _ => self.send_described(request, received),
         }
         // A client that pipelines and does not read waits here.
@@ -190,14 +203,30 @@ impl Connection {
     }
 
     /// So many octets of the pattern, made as the client takes them.
-    async fn stream_body(&mut self, request: &Request, octets: u64, framing: Framing) -> Result<(), Gone> {
+    async fn stream_body(
+        &mut self,
+        request: &Request,
+        status: u16,
+        octets: u64,
+        framing: Framing,
+    ) -> Result<(), Gone> {
         let keep_alive = request.keep_alive && framing != Framing::UntilClose;
         let mut out = self.site.core.head_buffer();
-        self.site.answers.borrow().write_head(&mut out, 200, framing, keep_alive, &[]);
+        self.site.answers.borrow().write_head(&mut out, status, framing, keep_alive, &[]);
         self.stream.send(out);
         if request.method == Method::Head {
             return if keep_alive { Ok(()) } else { Err(Gone) };
         }
+        self.send_octets(octets, framing).await?;
+        if framing == Framing::Chunked {
+            self.stream.send(LAST_CHUNK.to_vec());
+        }
+        self.stream.clear_timeout();
+        if keep_alive { Ok(()) } else { Err(Gone) }
+    }
+
+    /// The first octets of the pattern.
+    async fn send_octets(&mut self, octets: u64, framing: Framing) -> Result<(), Gone> {
         let mut at = 0;
         while at < octets {
             let left = usize::try_from(octets - at).unwrap_or(usize::MAX);
@@ -207,11 +236,65 @@ impl Connection {
             self.stream.set_timeout(STALL);
             self.stream.sent(SEND_QUEUE_OCTETS).await?;
         }
-        if framing == Framing::Chunked {
-            self.stream.send(LAST_CHUNK.to_vec());
+        Ok(())
+    }
+
+    /// Does to the client what the script says.
+    async fn act(&mut self, request: &Request, act: &Acting) -> Result<(), Gone> {
+        self.site.answers.borrow_mut().refresh(self.site.core.now());
+        let fixed = self.site.answers.borrow().fixed_body().len() as u64;
+        let bodyless = matches!(act.status, 204 | 304) || request.method == Method::Head;
+        let octets = if matches!(act.status, 204 | 304) { 0 } else { act.octets.unwrap_or(fixed) };
+        let framing = if matches!(act.status, 204 | 304) { Framing::None } else { Framing::Length(octets) };
+        match act.does {
+            Does::Answer => self.stream_body(request, act.status, octets, framing).await?,
+            Does::Close => return Err(Gone),
+            Does::Never => return self.wait_for_end().await,
+            Does::Reset => {
+                let mut out = self.site.core.head_buffer();
+                self.site.answers.borrow().write_head(&mut out, act.status, framing, request.keep_alive, &[]);
+                self.stream.send(out);
+                self.send_octets(octets / 2, framing).await?;
+                self.stream.sent(0).await?;
+                self.stream.reset();
+                return Err(Gone);
+            }
+            Does::Trickle(pause) => {
+                let body = if bodyless { 0 } else { octets };
+                self.trickle(request, act.status, framing, body, pause).await?;
+            }
         }
-        self.stream.clear_timeout();
-        if keep_alive { Ok(()) } else { Err(Gone) }
+        Ok(self.stream.sent(SEND_QUEUE_OCTETS).await?)
+    }
+
+    /// Until the client has gone.
+    async fn wait_for_end(&mut self) -> Result<(), Gone> {
+        while self.stream.recv().await?.is_some() {}
+        Err(Gone)
+    }
+
+    async fn trickle(
+        &mut self,
+        request: &Request,
+        status: u16,
+        framing: Framing,
+        body: u64,
+        pause: Duration,
+    ) -> Result<(), Gone> {
+        let mut head = Vec::new();
+        self.site.answers.borrow().write_head(&mut head, status, framing, request.keep_alive, &[]);
+        let mut octet = [0];
+        let all = head.len() as u64 + body;
+        for at in 0..all {
+            match head.get(usize::try_from(at).unwrap_or(usize::MAX)) {
+                Some(of_head) => octet[0] = *of_head,
+                None => pattern::fill(self.site.seed, at - head.len() as u64, &mut octet),
+            }
+            self.stream.send(octet.to_vec());
+            self.stream.sent(0).await?;
+            self.site.alarm.sleep(pause).await;
+        }
+        Ok(())
     }
 
     /// The `octets` octets at `at` of the pattern, as a chunk where the coding asks for it.

@@ -6,4 +6,5 @@ mod idle;
 mod origin;
 mod plans;
 mod run;
+mod scripted;
 mod support;

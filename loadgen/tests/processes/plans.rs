@@ -12,15 +12,31 @@ use ringway_loadgen::plan::{self, Extent, Load};
 
 use crate::support::{ANSWER, Origin, ended, next_request, report, target};
 
-fn standard() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans");
+/// The plans of a folder of the package.
+pub(crate) fn standard(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut plans: Vec<_> = files.filter(|path| path.extension().is_some_and(|end| end == "yaml")).collect();
     plans.sort();
     plans
 }
 
-fn written(text: &str) -> tempfile::NamedTempFile {
+/// The folder's table names these plans, each with its sentence, and no others.
+pub(crate) fn table_is_of(folder: &str, plans: &[PathBuf], about: impl Fn(&Path) -> String) {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("README.md");
+    let text = fs::read_to_string(readme).unwrap();
+    let mut rows: Vec<_> = text.lines().filter(|line| line.contains(".yaml](")).map(str::to_owned).collect();
+    let row = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        format!("| [{name}]({name}) | {} |", about(path))
+    };
+    rows.sort_unstable();
+    let mut meant: Vec<_> = plans.iter().map(row).collect();
+    meant.sort_unstable();
+    assert_eq!(rows, meant);
+}
+
+pub(crate) fn written(text: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), text).unwrap();
     file
@@ -28,26 +44,13 @@ fn written(text: &str) -> tempfile::NamedTempFile {
 
 #[test]
 fn each_standard_plan_is_in_the_table() {
-    let table = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/README.md")).unwrap();
-    let rows: Vec<_> = table.lines().filter(|line| line.contains(".yaml](")).collect();
-    let meant: Vec<_> = standard()
-        .iter()
-        .map(|path| {
-            let name = path.file_name().unwrap().to_str().unwrap();
-            format!("| [{name}]({name}) | {} |", plan::load(path).unwrap().about)
-        })
-        .collect();
-    let sorted = |mut rows: Vec<String>| {
-        rows.sort_unstable();
-        rows
-    };
-    assert_eq!(sorted(rows.into_iter().map(str::to_owned).collect()), sorted(meant));
+    table_is_of("plans", &standard("plans"), |path| plan::load(path).unwrap().about);
 }
 
 #[test]
 fn each_standard_plan_runs() {
     let origin = Origin::start("");
-    for path in standard() {
+    for path in standard("plans") {
         let plan = plan::load(&path).unwrap();
         let Extent::Time { keep, .. } = plan.extent else { unreachable!("plans have a time") };
         let by = (keep.as_secs_f64() / 0.5).max(1.0);
