@@ -146,6 +146,21 @@ pub const ADDRESSES_PER_NAME: usize = 256;
 /// later.
 pub const NAMES_FIRST_MS: u64 = 3_000;
 
+// Feed.
+/// How often the feed's file is looked at though nothing was told of it, in milliseconds: what a change costs that the
+/// kernel does not tell of.
+pub const FEED_LOOK_MS: u64 = 500;
+/// Read of it at a time.
+pub const FEED_READ_OCTETS: usize = 256 << 10;
+/// Lines that are taken in before what they changed is published; more that are there follow at once.
+pub const FEED_BATCH_LINES: usize = 1_024;
+/// Publications that a core has not taken up yet. Beyond, changes wait in the feed's file.
+pub const FEED_PUBLICATIONS: usize = 8;
+/// How often the progress of the first reading is told, in milliseconds.
+pub const FEED_PROGRESS_MS: u64 = 2_000;
+
+const _: () = assert!(FEED_PUBLICATIONS < MAILBOX_MESSAGES, "a publication always finds room in a mailbox");
+
 // Edge, per core.
 /// Services whose requests and connections are counted, and whose connections are kept.
 pub const POOLED_SERVICES: usize = 65_536;

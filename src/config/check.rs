@@ -43,7 +43,10 @@ pub(super) fn config(root: &tree::Node, report: &Report, host: &str) -> Option<C
     };
     let mut own: Vec<ListenAddress> = listeners.iter().map(|listener| listener.address.clone()).collect();
     own.push(ListenAddress::Ip(admin.address));
-    let services = services::services(&mut top, &inherited, &own, state.snapshot.is_some());
+    let services = match state.feed {
+        Feed::Inline => services::services(&mut top, &inherited, &own, state.snapshot.is_some()),
+        Feed::File(_) => services::none(&mut top),
+    };
     let access_log = access_log(&mut top);
     let process_log = process_log(&mut top);
     top.end();
@@ -125,9 +128,14 @@ fn state(top: &mut Section<'_>) -> State {
     state.dir = section.parse_or("dir", path, state.dir);
     state.snapshot = section.field("snapshot").and_then(|f| f.parse(path));
     if let Some(mut feed) = section.section("feed") {
-        let kind = feed.required("kind", "inline").and_then(|f| f.parse(feed_kind));
         // Of a kind that is refused, the other fields are as little known.
-        if kind.is_some() {
+        if let Some(kind) = feed.required("kind", "inline").and_then(|f| f.parse(feed_kind)) {
+            let path = |f: Field<'_>| f.parse(path);
+            if let FeedKind::File = kind
+                && let Some(path) = feed.required("path", "./changes.jsonl").and_then(path)
+            {
+                state.feed = Feed::File(path);
+            }
             feed.end();
         }
     }
@@ -135,10 +143,16 @@ fn state(top: &mut Section<'_>) -> State {
     state
 }
 
-fn feed_kind(text: &str) -> Result<Feed, String> {
+#[derive(Clone, Copy)]
+enum FeedKind {
+    Inline,
+    File,
+}
+
+fn feed_kind(text: &str) -> Result<FeedKind, String> {
     match text {
-        "file" | "kafka" => Err(format!("{text} is not yet supported in this version; use inline")),
-        _ => word(text, &[("inline", Feed::Inline)], "inline"),
+        "kafka" => Err("kafka is not yet supported in this version; use inline or file".to_owned()),
+        _ => word(text, &[("inline", FeedKind::Inline), ("file", FeedKind::File)], "inline or file"),
     }
 }
 

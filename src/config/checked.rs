@@ -19,7 +19,7 @@ pub struct Config {
     pub admin: Admin,
     pub state: State,
     pub resolver: Resolver,
-    /// Only with the inline feed. No host name occurs twice.
+    /// Only with [`Feed::Inline`]. No host name occurs twice.
     pub services: Vec<Service>,
     pub timeouts: Timeouts,
     /// What a service may override.
@@ -116,10 +116,12 @@ pub struct State {
 }
 
 /// Where changes come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Feed {
     /// The `services` of this file, and nothing else.
     Inline,
+    /// A file of changes, one in each line, which is followed. A relative path starts at the working directory.
+    File(PathBuf),
 }
 
 /// Who is asked for the addresses of endpoints' names.

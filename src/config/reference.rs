@@ -113,7 +113,18 @@ fn sockets() -> Vec<Row> {
             "for the route table and its journal, once changes come from a log; not used by `inline`",
         ),
         row("state.snapshot", "(none)", "a path", "the base to start from when `state.dir` has none"),
-        row("state.feed.kind", "inline", "`inline`", "where changes come from: the `services` of this file"),
+        row(
+            "state.feed.kind",
+            "inline",
+            "`inline`, `file`",
+            "where changes come from: the `services` of this file, or a file of changes that is followed",
+        ),
+        row(
+            "state.feed.path",
+            "(with `file`: required)",
+            "a path",
+            "the file of changes, one JSON object in each line; see [The feed](#the-feed)",
+        ),
     ]
 }
 
@@ -353,9 +364,11 @@ process_log: { qqqqqqqqqqqq: 1 }
 
 /// Full paths of the fields that the reader asks for, sections themselves left out.
 fn known_to_the_reader() -> BTreeSet<String> {
-    let mistakes = parse("", NONSENSE_EVERYWHERE.as_bytes(), "").unwrap_err();
+    // Some fields belong to one kind of feed only.
+    let with_file = NONSENSE_EVERYWHERE.replace("kind: inline", "kind: file");
+    let mistakes = [NONSENSE_EVERYWHERE, &with_file].map(|text| parse("", text.as_bytes(), "").unwrap_err());
     let mut fields = BTreeSet::new();
-    for mistake in mistakes.iter() {
+    for mistake in mistakes.iter().flat_map(|mistakes| mistakes.iter()) {
         let Some((path, names)) =
             mistake.text.split_once("unknown field \"qqqqqqqqqqqq\"; the fields here are ")
         else {

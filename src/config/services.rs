@@ -37,6 +37,19 @@ pub(super) fn services(
     items.iter().filter_map(|item| service(item, inherited, own, &mut taken)).collect()
 }
 
+/// With another feed than the inline one there are none in the file.
+pub(super) fn none(top: &mut Section<'_>) -> Vec<Service> {
+    if let Some(field) = top.field("services")
+        && field.items().is_some_and(|items| !items.is_empty())
+    {
+        field.mistake(
+            "belong to the inline feed, and the feed is a file; remove them here and add them to it as changes, or say \
+             state.feed: { kind: inline }",
+        );
+    }
+    Vec::new()
+}
+
 fn service(
     item: &Field<'_>,
     inherited: &ServiceSettings,

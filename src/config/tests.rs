@@ -59,6 +59,16 @@ fn the_quickstart_is_right() {
     assert_eq!(config.warnings, [""; 0]);
 }
 
+#[test]
+fn a_feed_from_a_file_needs_no_services_and_warns_of_none() {
+    let text = "listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\nstate: { feed: { kind: file, path: ./c.jsonl } }\n";
+    for services in ["", "services: []\n"] {
+        let config = parse("edge.yaml", [text, services].concat().as_bytes(), "host").unwrap();
+        assert_eq!(config.state.feed, Feed::File(PathBuf::from("./c.jsonl")));
+        assert_eq!((config.services.len(), config.warnings), (0, vec![]));
+    }
+}
+
 /// Every field, none of which has its default.
 const EVERYTHING: &str = r#"
 node: { id: edge-7, region: oregon, pop: pdx1 }

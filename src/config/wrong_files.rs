@@ -68,13 +68,19 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ),
     ("state: { feed: {} }", "2: state.feed.kind is missing; add it, as in kind: inline"),
     ("state: { feed: inline }", "2: state.feed: expected fields (name: value), found a single value"),
+    ("state: { feed: { kind: file } }", "2: state.feed.path is missing; add it, as in path: ./changes.jsonl"),
     (
-        "state: { feed: { kind: file, path: ./deltas.jsonl } }",
-        "2: state.feed.kind: file is not yet supported in this version; use inline",
+        "state: { feed: { kind: file, path: \"\" } }",
+        "2: state.feed.path: \"\" is not a path; give one such as ./var/ringway",
+    ),
+    (
+        "state: { feed: { kind: file, path: a } }\nservices: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }]",
+        "3: services: belong to the inline feed, and the feed is a file; remove them here and add them to it as changes, \
+         or say state.feed: { kind: inline }",
     ),
     (
         "state: { feed: { kind: kafka, brokers: [], topic: a } }",
-        "2: state.feed.kind: kafka is not yet supported in this version; use inline",
+        "2: state.feed.kind: kafka is not yet supported in this version; use inline or file",
     ),
     ("state: { feed: { kind: inlin } }", "2: state.feed.kind: unknown value \"inlin\"; did you mean inline?"),
     (

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ringway_state::snapshot::{self, Header};
 
-use crate::config::{Config, Cores, LogPath};
+use crate::config::{Config, Cores, Feed, LogPath};
 use crate::feed::{InlineError, unusable};
 use crate::runtime::machine;
 
@@ -31,6 +31,14 @@ pub fn look(config: &Config) -> Here {
         && let Some(why) = unwritable(path)
     {
         warnings.push(format!("{}: {why}", config.places.warning("access_log.path")));
+    }
+    if let Feed::File(path) = &config.state.feed
+        && !path.is_file()
+    {
+        let (place, path) = (config.places.warning("state.feed.path"), path.display());
+        warnings.push(format!(
+            "{place}: there is no file {path} here; the router waits for it, and is not ready before"
+        ));
     }
     let snapshot = config.state.snapshot.as_deref().map(snapshot::verify).transpose();
     Here { warnings, snapshot: snapshot.map_err(|error| unusable(config, &error)) }

@@ -76,10 +76,13 @@ impl Edge {
         Rc::clone(&self.settings.borrow())
     }
 
-    /// Replaces route table and settings for every request from now on, at the same moment: they speak of the same services.
-    pub fn configure(&self, settings: Settings, view: View) {
+    /// Replaces settings, and the route table if it comes from the same file, for every request from now on. At the same
+    /// moment: they speak of the same services.
+    pub fn configure(&self, settings: Settings, view: Option<View>) {
         self.settings.replace(Rc::new(settings));
-        self.view.replace(Rc::new(view));
+        if let Some(view) = view {
+            self.publish(view);
+        }
     }
 
     /// Replaces the route table for every request from now on.

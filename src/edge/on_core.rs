@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ringway_state::View;
 
@@ -12,6 +12,7 @@ use super::core::{Edge, EdgeParts};
 use super::door::{Door, Trust};
 use super::settings::Settings;
 use crate::config::ListenAddress;
+use crate::feed::{Publication, Taken};
 use crate::limits;
 use crate::observe::access::LogSink;
 use crate::observe::{CoreMetrics, ServiceErrors};
@@ -24,6 +25,10 @@ pub(super) enum Order {
     Configure(Box<Configuration>),
     /// Route so from now on.
     Publish(View),
+    /// The same, by the feed, which is told.
+    Take(Publication),
+    /// Take the feed's orders, too.
+    Hear(Receiver<Order>),
     /// Accept no more, and finish what is open.
     Drain,
     /// End, whatever is open.
@@ -33,7 +38,8 @@ pub(super) enum Order {
 /// What the configuration is to a core.
 pub(super) struct Configuration {
     pub(super) settings: Settings,
-    pub(super) view: View,
+    /// None if another thread publishes it.
+    pub(super) view: Option<View>,
     /// Descriptors that the core may hold.
     pub(super) open_max: usize,
     /// Every listener that is to be. One that accepts already is known by its address, a new one brings its socket, as does
@@ -47,6 +53,9 @@ pub(super) struct CoreParts {
     pub(super) log: LogSink,
     pub(super) errors: Arc<ServiceErrors>,
     pub(super) ids: IdSource,
+    pub(super) taken: Arc<Taken>,
+    /// To begin with.
+    pub(super) view: View,
     pub(super) configuration: Configuration,
 }
 
@@ -66,8 +75,8 @@ pub(super) async fn run(
     settled: impl Fn() + Clone + 'static,
     idle: impl FnOnce() + 'static,
 ) {
-    let CoreParts { metrics, log, errors, ids, configuration } = parts;
-    let Configuration { settings, view, fronts: wanted, .. } = configuration;
+    let CoreParts { metrics, log, errors, ids, taken, view, configuration } = parts;
+    let Configuration { settings, fronts: wanted, .. } = configuration;
     let edge = Edge::new(core.clone(), EdgeParts { settings, metrics, log, errors, view, ids });
     let mut fronts = Vec::new();
     open(&edge, &mut fronts, wanted);
@@ -81,6 +90,8 @@ pub(super) async fn run(
                 core.spawn(close(core.clone(), closed, settled.clone()));
             }
             Order::Publish(view) => edge.publish(view),
+            Order::Take(publication) => take(&edge, publication, &taken),
+            Order::Hear(more) => orders.join(more),
             Order::Drain => {
                 edge.drain();
                 let closed = std::mem::take(&mut fronts);
@@ -91,6 +102,15 @@ pub(super) async fn run(
             Order::Stop => return core.stop(),
         }
     }
+}
+
+/// Routes by what the feed has published, and tells it so.
+fn take(edge: &Edge, Publication { sequence, view }: Publication, taken: &Taken) {
+    let began = Instant::now();
+    edge.publish(view);
+    let done = Instant::now();
+    taken.take(sequence, done);
+    edge.metrics.switched(done.saturating_duration_since(began));
 }
 
 /// Puts a configuration in place of the one before and returns the listeners that are to close. Between two turns of the

@@ -1,7 +1,26 @@
 //! The change's path: from a source, in order, into the table, to every core.
+//!
+//! ```text
+//! file ──lines──▶ intake ──change──▶ Table ──view──▶ publish ──▶ every core
+//!                   │ refused                           ▲           │ taken
+//!                   ▼                                   └───────────┘
+//!                 the log
+//! ```
+//!
+//! With a file, all of it is one thread's ([`FeedThread`]). The services of the configuration ([`inline`]) come and go with
+//! it as a whole, so that the main thread makes their table afresh; [`names`] tells what addresses their endpoints have.
 
+mod file;
 mod inline;
+mod intake;
 mod names;
+mod publish;
+mod taken;
+mod thread;
 
 pub use inline::{InlineError, base, table, unusable};
+pub use intake::BadReason;
 pub use names::{Known, Names};
+pub use publish::Publication;
+pub use taken::Taken;
+pub use thread::{FeedParts, FeedThread};

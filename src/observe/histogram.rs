@@ -23,10 +23,10 @@ pub struct Histogram {
 
 /// What a histogram held when it was read.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     /// Durations per bucket, not accumulated; the last has no end.
-    pub(super) counts: [u64; BOUNDED + 1],
-    pub(super) sum_ns: u64,
+    pub(crate) counts: [u64; BOUNDED + 1],
+    pub(crate) sum_ns: u64,
 }
 
 impl Default for Histogram {
@@ -38,12 +38,18 @@ impl Default for Histogram {
 impl Histogram {
     #[inline]
     pub fn record(&self, took: Duration) {
-        let ns = took.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(took.subsec_nanos()));
-        self.sum_ns.add(ns);
-        self.buckets[bucket(ns)].inc();
+        self.record_many(took, 1);
     }
 
-    pub(super) fn read(&self) -> Reading {
+    /// The same of so many things that took as long.
+    #[inline]
+    pub fn record_many(&self, took: Duration, count: u64) {
+        let ns = took.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(took.subsec_nanos()));
+        self.sum_ns.add(ns.wrapping_mul(count));
+        self.buckets[bucket(ns)].add(count);
+    }
+
+    pub(crate) fn read(&self) -> Reading {
         Reading { counts: std::array::from_fn(|at| self.buckets[at].get()), sum_ns: self.sum_ns.get() }
     }
 }

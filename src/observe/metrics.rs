@@ -7,6 +7,7 @@ use super::lag::LagCounters;
 use super::reason::Reason;
 use super::times::{Stage, Times};
 use crate::runtime::RingStats;
+use std::time::Duration;
 
 /// One number of one core as it is exported.
 pub(super) struct Scalar {
@@ -103,6 +104,12 @@ scalars! {
         upstream_probes: Counter,
         /// Requests sent to an endpoint that should be left alone, since no other was better.
         upstream_all_bad: Counter,
+        /// States of the route table taken up from the feed.
+        table_switches: Counter,
+        /// Nanoseconds that took in all.
+        table_switch_nanoseconds: Counter,
+        /// Nanoseconds that the longest of them took.
+        table_switch_longest_nanoseconds: Gauge,
         /// Requests tried a second time.
         second_attempts: Counter,
         /// Connections to endpoints kept for reuse.
@@ -182,6 +189,14 @@ impl CoreMetrics {
     #[inline]
     pub fn failed(&self, reason: Reason) {
         self.failures.0[reason as usize].inc();
+    }
+
+    /// Counts that the core took up a state of the route table.
+    pub fn switched(&self, took: Duration) {
+        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.table_switches.inc();
+        self.table_switch_nanoseconds.add(ns);
+        self.table_switch_longest_nanoseconds.set(ns.max(self.table_switch_longest_nanoseconds.get()));
     }
 
     /// Counts a request that ended with `status` (0 if it got no answer), and its times.

@@ -7,6 +7,7 @@ use super::access::LogStats;
 use super::cell::Counter;
 use super::config_stats::ConfigStats;
 use super::errors::{ErrorCounters, ErrorKind, ServiceErrors};
+use super::feed_stats::FeedStats;
 use super::histogram::{self, Reading};
 use super::metrics::{ByClass, CoreMetrics, Scalar, Value};
 use super::name_stats::NameStats;
@@ -38,6 +39,9 @@ pub struct TableFigures {
     pub hosts: u64,
     /// Of the base and what is on top of it, hexadecimal.
     pub digest: String,
+    /// Keys that changed since the base, and the octets that they take.
+    pub overlay_keys: u64,
+    pub overlay_octets: u64,
 }
 
 /// Everything that is exported, and what it is read from.
@@ -47,6 +51,7 @@ pub struct Registry {
     pub readiness: Arc<Readiness>,
     pub config: Arc<ConfigStats>,
     pub names: Arc<NameStats>,
+    pub feed: Arc<FeedStats>,
     pub services: Arc<ServiceErrors>,
     pub slow: SlowNotes,
     /// Connections of the admin listener that had to make room. Its thread's.
@@ -97,6 +102,7 @@ impl Collector for Registry {
         self.state(out)?;
         self.config(out)?;
         self.names(out)?;
+        self.feed.encode(out)?;
         self.infos(out)?;
         process(out)
     }
@@ -217,14 +223,13 @@ impl Registry {
         let help = "Connections of the admin listener closed for another: all its places were taken, and theirs longest without \
                     a whole request.";
         single_count(out, "ringway_admin_evicted", help, self.admin_evicted.get())?;
-        let hosts = (self.table)().map_or(0, |table| table.hosts);
-        single_gauge(
-            out,
-            "ringway_table_base_hosts",
-            "Host names in the base of the route table.",
-            None,
-            hosts,
-        )
+        let TableFigures { hosts, overlay_keys, overlay_octets, .. } = (self.table)().unwrap_or_default();
+        let help = "Host names in the base of the route table.";
+        single_gauge(out, "ringway_table_base_hosts", help, None, hosts)?;
+        let help = "Keys of the route table that have changed since its base was made.";
+        single_gauge(out, "ringway_table_overlay_keys", help, None, overlay_keys)?;
+        let help = "Memory that they take, of all cores together.";
+        single_gauge(out, "ringway_table_overlay", help, Some(&Unit::Bytes), overlay_octets)
     }
 
     fn config(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -267,7 +272,12 @@ impl Reading {
     }
 }
 
-fn durations(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, reading: &Reading) -> fmt::Result {
+pub(super) fn durations(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    reading: &Reading,
+) -> fmt::Result {
     let ends = (0..).map(|at| histogram::end_us(at).map_or(f64::INFINITY, |us| us as f64 / 1e6));
     let buckets: Vec<(f64, u64)> = ends.zip(reading.counts).collect();
     // From the same reading, so that it agrees with the last bucket.
@@ -301,7 +311,7 @@ fn process(out: &mut DescriptorEncoder<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn count(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet, total: u64) -> fmt::Result {
+pub(super) fn count(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet, total: u64) -> fmt::Result {
     family.encode_family(labels)?.encode_counter::<NoLabelSet, u64, u64>(&total, None)
 }
 
@@ -309,12 +319,17 @@ fn gauge(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet, level: u6
     family.encode_family(labels)?.encode_gauge(&level)
 }
 
-fn single_count(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, total: u64) -> fmt::Result {
+pub(super) fn single_count(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    total: u64,
+) -> fmt::Result {
     out.encode_descriptor(name, help, None, MetricType::Counter)?
         .encode_counter::<NoLabelSet, u64, u64>(&total, None)
 }
 
-fn single_gauge(
+pub(super) fn single_gauge(
     out: &mut DescriptorEncoder<'_>,
     name: &str,
     help: &str,

@@ -64,25 +64,38 @@ impl<M: Send> Sender<M> {
     pub fn ring(&self) {
         self.bell.ring();
     }
+
+    /// A mailbox of the same core for another thread. What is sent is received once the receiver has [joined] the core's
+    /// own.
+    ///
+    /// [joined]: Receiver::join
+    pub fn another(&self, messages: usize) -> (Sender<M>, Receiver<M>) {
+        mailbox(messages, Arc::clone(&self.bell))
+    }
 }
 
 /// The end that waits to be moved to its core.
-pub struct Receiver<M>(rtrb::Consumer<M>);
+pub struct Receiver<M>(Vec<rtrb::Consumer<M>>);
 
 impl<M: Send> Receiver<M> {
-    /// The next message; waits for the bell when there is none.
+    /// The next message; waits for the bell when there is none. Each sender's come in their order.
     pub async fn recv(&mut self, core: &Core) -> M {
         loop {
-            if let Ok(message) = self.0.pop() {
+            if let Some(message) = self.0.iter_mut().find_map(|messages| messages.pop().ok()) {
                 return message;
             }
             core.doorbell().await;
         }
+    }
+
+    /// Receives what another sender to the same core sends, too.
+    pub fn join(&mut self, mut other: Receiver<M>) {
+        self.0.append(&mut other.0);
     }
 }
 
 /// A mailbox for `messages` messages, with the bell of the core that it belongs to.
 pub(crate) fn mailbox<M: Send>(messages: usize, bell: Arc<Doorbell>) -> (Sender<M>, Receiver<M>) {
     let (producer, consumer) = rtrb::RingBuffer::new(messages);
-    (Sender { messages: producer, bell }, Receiver(consumer))
+    (Sender { messages: producer, bell }, Receiver(vec![consumer]))
 }

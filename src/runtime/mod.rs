@@ -18,6 +18,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 pub mod unix_listener;
+mod watch;
 
 pub use core::Core;
 pub use executor::{CoreOptions, CoreThread, start};
@@ -29,6 +30,7 @@ pub use ring::{Fault, RingStats};
 pub use signals::{Signal, on_signal};
 pub use stream::{Chunk, Listener, Stream};
 pub use unix_listener::UnixListener;
+pub use watch::{FileWatch, Waker};
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 //! until it answers and stops only what it started; a part that is missing fails the test with the command that
 //! installs it.
 
+pub mod changes;
 pub mod curl;
 pub mod dns;
 pub mod nginx;

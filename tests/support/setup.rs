@@ -53,6 +53,16 @@ impl Setup {
         services.iter().fold(self, |setup, (id, hosts, endpoints)| setup.service(id, hosts, endpoints))
     }
 
+    /// The services come from `changes.jsonl` in the folder, which is there already if it `begins` with something.
+    pub fn feed(self, begins: Option<&str>) -> Setup {
+        let path = self.dir.path().join("changes.jsonl");
+        if let Some(begins) = begins {
+            std::fs::write(&path, begins).expect("a file");
+        }
+        let dir = self.dir.path().join("state");
+        self.set("state", json!({ "dir": dir, "feed": { "kind": "file", "path": path } }))
+    }
+
     /// Another listener, written out.
     pub fn also_listen(mut self, listener: Value) -> Setup {
         self.config["listeners"].as_array_mut().expect("the list made above").push(listener);

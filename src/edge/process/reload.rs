@@ -10,7 +10,7 @@ use ringway_state::{Table, View};
 
 use super::fronts::{self, Opened};
 use super::role::{RunError, descriptors_per_core, figures, log_path};
-use crate::config::{self, Config, ListenAddress, Mistakes};
+use crate::config::{self, Config, Feed, ListenAddress, Mistakes};
 use crate::edge::settings::Settings;
 use crate::feed::{self, InlineError, Known, Names};
 use crate::limits;
@@ -47,8 +47,8 @@ pub(super) struct Prepared {
     /// What will run: as written, but for what needs a restart.
     pub(super) config: Config,
     pub(super) settings: Settings,
-    pub(super) view: View,
-    pub(super) figures: TableFigures,
+    /// The route table made of it, if it is; none if the feed's thread has it.
+    pub(super) table: Option<(View, TableFigures)>,
     pub(super) open_max: usize,
     pub(super) opened: Opened,
     /// Where the access log goes, if that changes.
@@ -75,7 +75,10 @@ impl Running {
             |lost: &&ListenAddress| config.listeners.iter().any(|listener| listener.address == **lost);
         differences.changed.extend(lost.iter().filter(wanted).map(bound_again));
         let known = want(&mut self.names, &config)?;
-        let table = feed::table(&config, self.base.clone(), &known).map_err(RunError::from)?;
+        let table = match config.state.feed {
+            Feed::Inline => Some(feed::table(&config, self.base.clone(), &known).map_err(RunError::from)?),
+            Feed::File(_) => None,
+        };
         let log = (config.access_log.path != self.config.access_log.path)
             .then(|| LogWriter::open(log_path(&config)).map_err(RunError::from))
             .transpose()?;
@@ -86,8 +89,7 @@ impl Running {
         fronts::set_modes(&config, &self.unix)?;
         Ok(Prepared {
             settings: Settings::from(&config),
-            view: table.publish(),
-            figures: figures(&table),
+            table: table.map(|table| (table.publish(), figures(&table))),
             open_max,
             opened,
             log,
@@ -115,7 +117,7 @@ impl Running {
         self.config = config;
     }
 
-    /// The route table as of now.
+    /// The route table as of now; what a feed's thread begins with.
     ///
     /// # Errors
     /// It does not fit its bounds; the one before stays.
@@ -153,6 +155,7 @@ fn merge(running: &Config, new: Config) -> (Config, Differences) {
         running.admin == new.admin,
         running.state == new.state,
     ];
+    let new = with_services_of(running, new);
     // A section may be written otherwise and mean the same.
     let other: Vec<&str> =
         RESTART.into_iter().zip(same).filter(|(_, same)| !same).map(|(name, _)| name).collect();
@@ -172,6 +175,19 @@ fn merge(running: &Config, new: Config) -> (Config, Differences) {
         ..new
     };
     (config, Differences { changed, restart })
+}
+
+/// The services belong to the feed, which takes a restart: with another one they stay as they are.
+fn with_services_of(running: &Config, new: Config) -> Config {
+    if running.state.feed == new.state.feed {
+        return new;
+    }
+    let services = ["services"];
+    Config {
+        services: running.services.clone(),
+        written: new.written.keeping(&services, &running.written),
+        ..new
+    }
 }
 
 #[cfg(test)]
@@ -200,6 +216,19 @@ mod tests {
         // Back again, nothing is left to tell.
         let (_, told) = merge(&merged, config("idle: park\ncores: [0]\ntimeouts: { idle: 60s }"));
         assert_eq!(told, Differences::default());
+    }
+
+    #[test]
+    fn the_services_stay_with_their_feed() {
+        let inline = config("services: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }]");
+        let file = config("state: { feed: { kind: file, path: c } }\ntimeouts: { idle: 60s }");
+        let (merged, told) = merge(&inline, file.clone());
+        assert_eq!((&merged.services, &merged.state), (&inline.services, &inline.state));
+        assert_eq!(told.changed, ["timeouts.idle: (default) -> 60s"]);
+        assert_eq!(told.restart, ["state.feed.kind: (default) -> file", "state.feed.path: (default) -> c"]);
+        let (merged, told) = merge(&file, inline);
+        assert_eq!((merged.services.len(), &merged.state), (0, &file.state));
+        assert_eq!(told.restart, ["state.feed.kind: file -> (default)", "state.feed.path: c -> (default)"]);
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     shown.stats.begin();
     let opened = fronts::open(&running.config, &[], cpus.len())?;
     running.unix = opened.unix;
-    let first = First { view: table.publish(), open_max, fronts: opened.cores };
+    let first = First { table, open_max, fronts: opened.cores };
     let node = labels(&running.config);
     let mut router = Router::start(running, &cpus, first, shown.clone(), &news)?;
     let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), &news))?;
@@ -180,7 +180,13 @@ pub(super) fn descriptors_per_core(config: &Config, cores: usize) -> Result<usiz
 }
 
 pub(super) fn figures(table: &Table) -> TableFigures {
-    TableFigures { hosts: table.base_hosts(), digest: table.digest().to_string() }
+    let (keys, octets) = table.overlay_size();
+    TableFigures {
+        hosts: table.base_hosts(),
+        digest: table.digest().to_string(),
+        overlay_keys: keys as u64,
+        overlay_octets: octets as u64,
+    }
 }
 
 pub(super) fn log_path(config: &Config) -> Option<&Path> {
@@ -206,6 +212,7 @@ fn registry(router: &mut Router, node: NodeLabels, shown: Shown, names: Arc<Name
         readiness: Arc::clone(&shown.readiness),
         config: Arc::clone(&shown.stats),
         names,
+        feed: Arc::clone(&shown.feed),
         services: Arc::clone(&shown.errors),
         slow: SlowNotes::new(std::mem::take(&mut router.slow)),
         admin_evicted: Counter::default(),

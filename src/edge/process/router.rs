@@ -5,19 +5,21 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ringway_state::Table;
 use serde_json::Value;
 
 use super::fronts::Fronts;
 use super::reload::{Prepared, Refused, Running};
 use super::role::{RunError, figures, log_path};
-use crate::config::{Config, Idle};
+use crate::config::{Config, Feed, Idle};
 use crate::edge::on_core::{self, Configuration, CoreParts, Order};
 use crate::edge::settings::Settings;
+use crate::feed::{FeedParts, FeedThread, Publication, Taken};
 use crate::limits;
 use crate::observe::access::{self, LogSource, LogWriter};
 use crate::observe::admin::{Reloaded, Tell};
 use crate::observe::process_log::{Level, event, set_level};
-use crate::observe::{ConfigStats, CoreMetrics, Readiness, ServiceErrors, TableFigures};
+use crate::observe::{ConfigStats, CoreMetrics, FeedStats, Readiness, ServiceErrors, TableFigures};
 use crate::proto::trace::IdSource;
 use crate::runtime::{CoreOptions, CoreThread, IdlePolicy, Sender, millis, number, start};
 
@@ -40,6 +42,7 @@ pub(super) struct Shown {
     pub(super) readiness: Arc<Readiness>,
     pub(super) stats: Arc<ConfigStats>,
     pub(super) errors: Arc<ServiceErrors>,
+    pub(super) feed: Arc<FeedStats>,
     figures: Arc<Mutex<TableFigures>>,
 }
 
@@ -57,6 +60,8 @@ impl Shown {
 pub(super) struct Router {
     running: Running,
     cores: Vec<(CoreThread, Sender<Order>)>,
+    /// Which writes the route table, unless it is the configuration's.
+    feed: Option<FeedThread>,
     pub(super) metrics: Vec<Arc<CoreMetrics>>,
     pub(super) log: LogWriter,
     /// Where slow requests are noted, until the admin thread has it.
@@ -89,16 +94,20 @@ impl Router {
             rings.map(|(sink, log, slow)| (sink, (log, slow))).unzip();
         let log = LogWriter::start(LogWriter::open(log_path(config))?, sources)?;
         let settings = Settings::from(config);
+        let began = Instant::now();
+        let taken: Vec<Arc<Taken>> = cpus.iter().map(|_| Arc::new(Taken::new(began))).collect();
         let (seed, node) = (RandomState::new().hash_one(cpus), hash(config.node.id.as_str()));
         let mut cores = Vec::new();
         for (((index, cpu), log), fronts) in cpus.iter().enumerate().zip(sinks).zip(first.fronts) {
-            let (open_max, view) = (first.open_max, first.view.clone());
+            let (open_max, view) = (first.open_max, first.table.publish());
             let parts = CoreParts {
                 metrics: Arc::clone(&metrics[index]),
                 log,
                 errors: Arc::clone(&shown.errors),
                 ids: IdSource::new(seed, node, number(index)),
-                configuration: Configuration { settings: settings.clone(), view, open_max, fronts },
+                taken: Arc::clone(&taken[index]),
+                view,
+                configuration: Configuration { settings: settings.clone(), view: None, open_max, fronts },
             };
             let options = CoreOptions { index, cpu: *cpu, idle: idle(config), open_max };
             let (settled, idle, ended) = (news.clone(), news.clone(), news.clone());
@@ -112,8 +121,9 @@ impl Router {
             );
             cores.push(started.map_err(|error| RunError::System { what: "a core's thread", error })?);
         }
+        let feed = follow(first.table, &mut cores, taken, &running.config, &shown)?;
         let (unsettled, waiting) = (cores.len(), Vec::new());
-        Ok(Router { running, cores, metrics, log, slow, shown, unsettled, reloading: None, waiting })
+        Ok(Router { running, cores, feed, metrics, log, slow, shown, unsettled, reloading: None, waiting })
     }
 
     /// Does what the news ask for until there is a reason to drain; drains, and ends.
@@ -208,7 +218,8 @@ impl Router {
 
     /// Gives every core its configuration. Nothing here can fail.
     fn apply(&mut self, prepared: Prepared) -> Reloaded {
-        let Prepared { config, settings, view, figures, open_max, opened, log, differences } = prepared;
+        let Prepared { config, settings, table, open_max, opened, log, differences } = prepared;
+        let (view, figures) = table.unzip();
         if let Some(target) = log {
             self.log.switch(target);
         }
@@ -220,7 +231,7 @@ impl Router {
             let (settings, view) = (settings.clone(), view.clone());
             Order::Configure(Box::new(Configuration { settings, view, open_max, fronts }))
         });
-        self.shown.show(figures);
+        figures.into_iter().for_each(|figures| self.shown.show(figures));
         self.shown.stats.applied(!differences.restart.is_empty());
         self.running.config.warnings.iter().for_each(|warning| event(Level::Warn, warning, &[]));
         set_level(self.running.config.process_log);
@@ -255,8 +266,9 @@ impl Router {
     }
 
     /// Waits for the cores' threads, but not for ever: a core that hangs must not keep the process.
-    fn end(self, heard: &mpsc::Receiver<News>) {
+    fn end(mut self, heard: &mpsc::Receiver<News>) {
         let deadline = Instant::now() + Duration::from_millis(limits::STOP_MS);
+        self.feed = None;
         let mut running = self.cores.len();
         while running > 0 {
             match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -280,9 +292,47 @@ impl Router {
 
 /// What the cores begin with.
 pub(super) struct First {
-    pub(super) view: ringway_state::View,
+    pub(super) table: Table,
     pub(super) open_max: usize,
     pub(super) fronts: Vec<Fronts>,
+}
+
+/// Starts the feed's thread, if the table comes from elsewhere than the configuration.
+fn follow(
+    table: Table,
+    cores: &mut [(CoreThread, Sender<Order>)],
+    taken: Vec<Arc<Taken>>,
+    config: &Config,
+    shown: &Shown,
+) -> Result<Option<FeedThread>, RunError> {
+    let Feed::File(path) = &config.state.feed else { return Ok(None) };
+    let mut mailboxes = Vec::new();
+    for (_, orders) in cores {
+        let (feed, receiver) = orders.another(limits::MAILBOX_MESSAGES);
+        // The first order of all finds room.
+        let _ = orders.put(Order::Hear(receiver));
+        orders.ring();
+        mailboxes.push(feed);
+    }
+    let give = move |publication: &Publication| {
+        for mailbox in &mut mailboxes {
+            // There are fewer publications under way than a mailbox holds.
+            let _ = mailbox.put(Order::Take(publication.clone()));
+            mailbox.ring();
+        }
+    };
+    let (path, figures_of) = (path.clone(), shown.clone());
+    let parts = FeedParts {
+        path,
+        table,
+        cores: taken,
+        give: Box::new(give),
+        show: Box::new(move |table| figures_of.show(figures(table))),
+        stats: Arc::clone(&shown.feed),
+        readiness: Arc::clone(&shown.readiness),
+    };
+    let started = FeedThread::start(parts);
+    started.map(Some).map_err(|error| RunError::System { what: "the feed's thread", error })
 }
 
 fn told_refused(refused: &Refused) -> Reloaded {

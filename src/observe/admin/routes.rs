@@ -61,14 +61,17 @@ async fn state(State(shown): State<Arc<Shown>>) -> Response {
             })
         })
         .collect();
-    let table = (registry.table)().map(|table| json!({ "hosts": table.hosts, "digest": table.digest }));
+    let table = (registry.table)();
+    let base = table.as_ref().map(|table| json!({ "hosts": table.hosts, "digest": table.digest }));
+    let overlay = table.map(|table| json!({ "keys": table.overlay_keys, "octets": table.overlay_octets }));
     let node = &registry.node;
     let state = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "node": { "id": node.id, "region": node.region, "pop": node.pop },
         "uptime_seconds": shown.started.elapsed().as_secs(),
         "draining": registry.readiness.is_draining(),
-        "base": table,
+        "base": base,
+        "overlay": overlay,
         "cores": cores,
     });
     json_answer(StatusCode::OK, &state)

@@ -17,11 +17,19 @@ pub(crate) fn registry(cores: usize) -> Registry {
         readiness: Arc::new(Readiness::default()),
         config: Arc::default(),
         names: Arc::default(),
+        feed: Arc::default(),
         services: Arc::default(),
         slow: SlowNotes::default(),
         admin_evicted: Counter::default(),
         node: NodeLabels { id: "edge-1".into(), region: "local".into(), pop: "a\"b\\c\nd".into() },
-        table: Box::new(|| Some(TableFigures { hosts: 4_000_000, digest: "00ff".into() })),
+        table: Box::new(|| {
+            Some(TableFigures {
+                hosts: 4_000_000,
+                digest: "00ff".into(),
+                overlay_keys: 3,
+                overlay_octets: 500,
+            })
+        }),
     }
 }
 

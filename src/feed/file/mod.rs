@@ -1,0 +1,203 @@
+//! A file of changes that is followed (JSON Lines): appended to, or replaced, or not there yet.
+//!
+//! A file that was replaced or cut is more log: it is read from its start, and what is missing from it removes nothing. A
+//! last line without LF waits for it. [`lines`] and [`fate`] decide, [`Follower`] reads.
+
+mod fate;
+mod lines;
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ringway_state::limits::CHANGE_OCTETS_MAX;
+
+use crate::limits;
+use crate::runtime::{FileWatch, Waker};
+use fate::{Fate, Identity, Tail};
+use lines::Lines;
+pub(super) use lines::{Place, Text};
+
+/// Reads a file line by line, and on when there is more.
+pub(super) struct Follower {
+    path: PathBuf,
+    watch: FileWatch,
+    open: Option<Open>,
+    /// Some file was open before.
+    again: bool,
+    buffer: Box<[u8]>,
+    /// When the octets last read came in.
+    read_at: Instant,
+}
+
+struct Open {
+    file: File,
+    identity: Identity,
+    lines: Lines,
+    /// Octets that were read.
+    read: u64,
+    tail: Tail,
+    /// Its name leads elsewhere, so nothing is to be waited for.
+    is_final: bool,
+}
+
+/// What reading came to.
+#[derive(Debug)]
+pub(super) enum Look {
+    /// There may be lines now.
+    More,
+    /// A file was opened, to be read from its start.
+    Began(Begun),
+    /// Everything that is there was read.
+    End,
+    /// There is nothing to read, and why.
+    Absent(io::Error),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Begun {
+    First,
+    /// After another file of that name. So many octets of its last line never got their end.
+    Replaced {
+        torn: usize,
+    },
+    /// It is shorter than before, or other octets stand where some were read.
+    Rewritten,
+}
+
+impl Follower {
+    /// # Errors
+    /// The machine lacks descriptors, or inotify instances.
+    pub(super) fn new(path: &Path) -> io::Result<(Follower, Waker)> {
+        let (watch, waker) = FileWatch::new(path)?;
+        let buffer = vec![0; limits::FEED_READ_OCTETS + Tail::MOST].into_boxed_slice();
+        let follower = Follower {
+            path: path.to_owned(),
+            watch,
+            open: None,
+            again: false,
+            buffer,
+            read_at: Instant::now(),
+        };
+        Ok((follower, waker))
+    }
+
+    /// The next line of what was read, and when it came in.
+    pub(super) fn line(&mut self) -> Option<(Place, Text<'_>, Instant)> {
+        let (place, text) = self.open.as_mut()?.lines.next()?;
+        Some((place, text, self.read_at))
+    }
+
+    /// Octets read of the file that is open, and how many it has now.
+    pub(super) fn progress(&self) -> (u64, u64) {
+        let length = |open: &Open| open.file.metadata().map_or(open.read, |file| file.len());
+        self.open.as_ref().map_or((0, 0), |open| (open.read, length(open)))
+    }
+
+    /// Waits until there may be more to read, a waker was used, or `at_most` has passed.
+    pub(super) fn wait(&mut self, at_most: Duration) {
+        self.watch.wait(at_most);
+    }
+
+    /// Reads on. Lines that were read before are to be taken first.
+    pub(super) fn read(&mut self) -> Look {
+        let Some(open) = &mut self.open else { return self.begin(None) };
+        let read = open.read(&mut self.buffer);
+        self.read_at = Instant::now();
+        match read {
+            Ok(Read::Octets) => Look::More,
+            Ok(Read::Nothing) => self.at_end(),
+            Ok(Read::Others) => self.begin(Some(Begun::Rewritten)),
+            Err(error) => Look::Absent(error),
+        }
+    }
+
+    fn at_end(&mut self) -> Look {
+        let Some(open) = &mut self.open else { return Look::End };
+        let now = std::fs::metadata(&self.path).ok();
+        let fate = fate::of(open.identity, open.read, now.map(|now| (identity(&now), now.len())));
+        match fate {
+            Fate::Waits => Look::End,
+            Fate::Cut => self.begin(Some(Begun::Rewritten)),
+            Fate::Replaced | Fate::Gone if !open.is_final => {
+                // It may have grown before it went.
+                open.is_final = true;
+                Look::More
+            }
+            Fate::Replaced | Fate::Gone => {
+                let torn = open.lines.torn();
+                self.open = None;
+                self.begin(Some(Begun::Replaced { torn }))
+            }
+        }
+    }
+
+    fn begin(&mut self, begun: Option<Begun>) -> Look {
+        // Before it is opened, so that no change to it goes unnoticed.
+        self.watch.arm();
+        match open(&self.path) {
+            Ok(open) => {
+                self.open = Some(open);
+                let again = std::mem::replace(&mut self.again, true);
+                let other = if again { Begun::Replaced { torn: 0 } } else { Begun::First };
+                Look::Began(begun.unwrap_or(other))
+            }
+            Err(error) => {
+                self.open = None;
+                Look::Absent(error)
+            }
+        }
+    }
+}
+
+enum Read {
+    Octets,
+    Nothing,
+    /// Not those that were there before.
+    Others,
+}
+
+impl Open {
+    /// Reads on, and the end of what was read before once more: in one call, so that no writer comes between.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Read> {
+        let tail = self.tail.octets().len();
+        let got = self.file.read_at(buffer, self.read - tail as u64)?;
+        let Some((again, new)) = buffer[..got].split_at_checked(tail) else { return Ok(Read::Others) };
+        if again != self.tail.octets() {
+            return Ok(Read::Others);
+        }
+        if new.is_empty() {
+            return Ok(Read::Nothing);
+        }
+        self.lines.fill(new);
+        self.tail.add(new);
+        self.read += new.len() as u64;
+        Ok(Read::Octets)
+    }
+}
+
+fn open(path: &Path) -> io::Result<Open> {
+    // Opening a FIFO would wait for its writer.
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let what = file.metadata()?;
+    if !what.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    Ok(Open {
+        file,
+        identity: identity(&what),
+        lines: Lines::new(Place::START, CHANGE_OCTETS_MAX),
+        read: 0,
+        tail: Tail::default(),
+        is_final: false,
+    })
+}
+
+fn identity(file: &Metadata) -> Identity {
+    Identity { device: file.dev(), inode: file.ino() }
+}
+
+#[cfg(test)]
+mod tests;

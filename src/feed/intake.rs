@@ -1,0 +1,143 @@
+//! From a line to the table, and what was made of it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ringway_state::change::{self, ChangeError, Meaning};
+use ringway_state::record::Change;
+use ringway_state::{Outcome, Refusal, Table};
+
+use super::file::Text;
+use crate::causes::with_causes;
+use crate::observe::FeedStats;
+
+/// The table, and what comes into it. The only writer there is.
+pub(super) struct Intake {
+    table: Table,
+    /// A change that the table had no room for.
+    waiting: Option<Change>,
+    stats: Arc<FeedStats>,
+}
+
+/// What became of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The table is another.
+    Applied,
+    /// It says nothing new, or nothing that this version understands.
+    Nothing,
+    /// It is refused whole. Its sender's fault.
+    Refused(Bad),
+    /// The table has no room now. The change waits here, and [`Intake::again`] tries it again.
+    Full(Refusal),
+}
+
+/// Why a line is refused.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Bad {
+    pub(super) reason: BadReason,
+    /// For people.
+    pub(super) why: String,
+}
+
+/// The same in a word, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadReason {
+    TooLong,
+    NotJson,
+    Malformed,
+}
+
+impl BadReason {
+    pub const ALL: [BadReason; 3] = [BadReason::TooLong, BadReason::NotJson, BadReason::Malformed];
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            BadReason::TooLong => "too_long",
+            BadReason::NotJson => "not_json",
+            BadReason::Malformed => "malformed",
+        }
+    }
+}
+
+impl Bad {
+    fn of(error: &ChangeError) -> Bad {
+        let reason = match error {
+            ChangeError::TooLong { .. } => BadReason::TooLong,
+            ChangeError::NotJson(_) => BadReason::NotJson,
+            _ => BadReason::Malformed,
+        };
+        Bad { reason, why: with_causes(error) }
+    }
+}
+
+impl Intake {
+    pub(super) fn new(table: Table, stats: Arc<FeedStats>) -> Intake {
+        Intake { table, waiting: None, stats }
+    }
+
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Takes one line. Not while a change waits.
+    pub(super) fn line(&mut self, text: &Text<'_>) -> Verdict {
+        debug_assert!(self.waiting.is_none());
+        let line = match text {
+            Text::Whole(line) => *line,
+            Text::Overlong(octets) => {
+                return self.refused(&ChangeError::TooLong { octets: *octets });
+            }
+        };
+        self.stats.lines.inc();
+        if line.trim_ascii().is_empty() {
+            return Verdict::Nothing;
+        }
+        let line = match change::parse(line) {
+            Ok(line) => line,
+            Err(error) => return self.refused(&error),
+        };
+        self.stats.unknown_fields.add(line.unknown_fields as u64);
+        match line.meaning {
+            Meaning::Change(change) => self.apply(change),
+            Meaning::Nothing => Verdict::Nothing,
+            Meaning::UnknownKind(_) => {
+                self.stats.unknown_kinds.inc();
+                Verdict::Nothing
+            }
+        }
+    }
+
+    /// Tries the change that waits, if one does.
+    pub(super) fn again(&mut self) -> Verdict {
+        self.waiting.take().map_or(Verdict::Nothing, |change| self.apply(change))
+    }
+
+    fn apply(&mut self, change: Change) -> Verdict {
+        let kept = change.clone();
+        let began = Instant::now();
+        let outcome = self.table.apply(change);
+        match outcome {
+            Outcome::Applied => {
+                self.stats.apply.record(began.elapsed());
+                self.stats.applied.inc();
+                Verdict::Applied
+            }
+            Outcome::Stale => {
+                self.stats.stale.inc();
+                Verdict::Nothing
+            }
+            Outcome::Refused(refusal) => {
+                self.waiting = Some(kept);
+                Verdict::Full(refusal)
+            }
+        }
+    }
+
+    fn refused(&mut self, error: &ChangeError) -> Verdict {
+        let bad = Bad::of(error);
+        self.stats.refused(bad.reason).inc();
+        Verdict::Refused(bad)
+    }
+}

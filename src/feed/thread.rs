@@ -1,0 +1,319 @@
+//! The feed's thread: the only one that writes the table. It reads what has come, applies it, publishes it once, and sees
+//! that the cores take it up.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ringway_state::Table;
+use serde_json::Value;
+
+use super::file::{Begun, Follower, Look, Place};
+use super::intake::{Bad, Intake, Verdict};
+use super::publish::{Entered, Give, Publisher};
+use super::taken::Taken;
+use crate::limits;
+use crate::observe::process_log::{Level, event};
+use crate::observe::{FeedStats, Readiness};
+use crate::runtime::{Waker, millis};
+
+/// What the feed works with.
+pub struct FeedParts {
+    /// The file of changes.
+    pub path: PathBuf,
+    /// To begin with; what the cores serve from until the first publication.
+    pub table: Table,
+    pub cores: Vec<Arc<Taken>>,
+    pub give: Give,
+    /// Told of the table whenever it was published.
+    pub show: Box<dyn FnMut(&Table) + Send>,
+    pub stats: Arc<FeedStats>,
+    pub readiness: Arc<Readiness>,
+}
+
+/// The running thread. It ends when this is dropped.
+pub struct FeedThread {
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FeedThread {
+    /// Begins to read. Not ready until everything that the file has is with every core.
+    ///
+    /// # Errors
+    /// The machine lacks descriptors, inotify instances or threads.
+    pub fn start(parts: FeedParts) -> io::Result<FeedThread> {
+        let FeedParts { path, table, cores, give, show, stats, readiness } = parts;
+        let (follower, waker) = Follower::new(&path)?;
+        let stop = Arc::<AtomicBool>::default();
+        readiness.set(READY, format!("{} has not been read yet", path.display()));
+        let feed = Feed {
+            path,
+            follower,
+            intake: Intake::new(table, Arc::clone(&stats)),
+            publisher: Publisher::new(cores, give, Arc::clone(&stats)),
+            show,
+            start: Start { began: Instant::now(), told: Instant::now(), state: StartState::Reading },
+            absent: None,
+            stop: Arc::clone(&stop),
+            stats,
+            readiness,
+        };
+        let thread = std::thread::Builder::new().name("feed".to_owned()).spawn(move || feed.run())?;
+        Ok(FeedThread { stop, waker, thread: Some(thread) })
+    }
+}
+
+impl Drop for FeedThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // It panicked if this fails, and the panic hook has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The reason against being ready until the feed has been read.
+const READY: &str = "feed";
+
+struct Feed {
+    path: PathBuf,
+    follower: Follower,
+    intake: Intake,
+    publisher: Publisher,
+    show: Box<dyn FnMut(&Table) + Send>,
+    start: Start,
+    /// Why there is nothing to read, if that has been told.
+    absent: Option<String>,
+    stop: Arc<AtomicBool>,
+    stats: Arc<FeedStats>,
+    readiness: Arc<Readiness>,
+}
+
+/// How far the first reading has come.
+struct Start {
+    began: Instant,
+    /// When its progress was last told.
+    told: Instant,
+    state: StartState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StartState {
+    Reading,
+    /// Ready when every core has this publication.
+    Publishing(u64),
+    Done,
+}
+
+/// What taking in came to.
+enum Taking {
+    /// There is more to take at once.
+    More,
+    /// Something else must come first: the file's growth, the cores, room in the table.
+    Waits,
+}
+
+impl Feed {
+    fn run(mut self) {
+        let failed = Failed { readiness: Arc::clone(&self.readiness), path: self.path.clone() };
+        while !self.stop.load(Ordering::Acquire) {
+            let taking = match self.publisher.has_room() {
+                true => self.take(),
+                false => Taking::Waits,
+            };
+            self.publisher.look();
+            self.tell_start();
+            if let Taking::Waits = taking {
+                let look = Duration::from_millis(limits::FEED_LOOK_MS);
+                let patience = self.publisher.patience(Instant::now());
+                self.follower.wait(patience.map_or(look, |patience| patience.min(look)));
+            }
+        }
+        std::mem::forget(failed);
+    }
+
+    /// Applies what has come, up to a batch, and publishes it.
+    fn take(&mut self) -> Taking {
+        let mut entered = Entered::new();
+        let taking = self.batch(&mut entered);
+        if !entered.is_empty() {
+            self.publisher.publish(self.intake.table().publish(), entered);
+            (self.show)(self.intake.table());
+        }
+        if let (Taking::Waits, StartState::Reading, None) = (&taking, self.start.state, &self.absent) {
+            self.start.state = StartState::Publishing(self.publisher.sequence());
+        }
+        taking
+    }
+
+    fn batch(&mut self, entered: &mut Entered) -> Taking {
+        let mut left = limits::FEED_BATCH_LINES;
+        if let Some(taking) = self.take_waiting(entered) {
+            return taking;
+        }
+        loop {
+            while let Some((place, text, at)) = self.follower.line() {
+                match self.intake.line(&text) {
+                    Verdict::Applied => count(entered, at),
+                    Verdict::Nothing => {}
+                    Verdict::Refused(bad) => tell_refused(&self.path, place, &bad),
+                    Verdict::Full(refusal) => {
+                        self.tell_full(&refusal.to_string());
+                        return Taking::Waits;
+                    }
+                }
+                left -= 1;
+                if left == 0 {
+                    return Taking::More;
+                }
+            }
+            match self.follower.read() {
+                Look::More => {}
+                Look::Began(begun) => self.tell_begun(&begun),
+                Look::End => {
+                    self.stats.caught_up();
+                    return Taking::Waits;
+                }
+                Look::Absent(error) => {
+                    self.tell_absent(&error);
+                    return Taking::Waits;
+                }
+            }
+        }
+    }
+
+    /// Tries the change once more that the table had no room for.
+    fn take_waiting(&mut self, entered: &mut Entered) -> Option<Taking> {
+        match self.intake.again() {
+            Verdict::Full(_) => return Some(Taking::Waits),
+            Verdict::Applied => count(entered, Instant::now()),
+            Verdict::Nothing | Verdict::Refused(_) => {}
+        }
+        None
+    }
+
+    fn tell_start(&mut self) {
+        let path = self.path.display().to_string();
+        match self.start.state {
+            StartState::Done => {}
+            StartState::Publishing(sequence) if self.publisher.taken() >= sequence => {
+                self.start.state = StartState::Done;
+                self.readiness.clear(READY);
+                let fields = [
+                    ("file.path", path.into()),
+                    ("ringway.feed.lines", self.stats.lines.get().into()),
+                    ("ringway.feed.applied", self.stats.applied.get().into()),
+                    ("ringway.feed.read_ms", millis(self.start.began.elapsed()).into()),
+                ];
+                event(Level::Info, "the feed was read", &fields);
+            }
+            StartState::Publishing(_) | StartState::Reading => {
+                if self.absent.is_some() || millis(self.start.told.elapsed()) < limits::FEED_PROGRESS_MS {
+                    return;
+                }
+                self.start.told = Instant::now();
+                let (read, all) = self.follower.progress();
+                self.readiness.set(READY, format!("{path} is being read: {read} of {all} octets"));
+                let fields = [
+                    ("file.path", Value::from(path)),
+                    ("ringway.feed.lines", self.stats.lines.get().into()),
+                    ("ringway.feed.octets", read.into()),
+                    ("ringway.feed.octets_of", all.into()),
+                ];
+                event(Level::Info, "the feed is being read", &fields);
+            }
+        }
+    }
+
+    fn tell_begun(&mut self, begun: &Begun) {
+        self.stats.begun.inc();
+        self.absent = None;
+        let path = self.path.display().to_string();
+        let fields = [("file.path", path.into())];
+        match begun {
+            Begun::First => event(Level::Info, "the feed's file is read from its start", &fields),
+            Begun::Rewritten => {
+                event(Level::Info, "the feed's file was written anew and is read from its start", &fields);
+            }
+            Begun::Replaced { torn: 0 } => {
+                event(Level::Info, "the feed's file is another and is read from its start", &fields);
+            }
+            Begun::Replaced { torn } => {
+                self.stats.torn.inc();
+                let [path] = fields;
+                let fields = [path, ("ringway.feed.octets_torn", (*torn).into())];
+                let what = "the feed's file is another and is read from its start; the last line of the one before has no \
+                            end and is lost";
+                event(Level::Warn, what, &fields);
+            }
+        }
+    }
+
+    fn tell_absent(&mut self, error: &io::Error) {
+        let why = error.to_string();
+        if self.absent.as_ref() == Some(&why) {
+            return;
+        }
+        let path = self.path.display().to_string();
+        if self.start.state == StartState::Reading {
+            self.readiness.set(READY, format!("{path} cannot be read: {why}; it is waited for"));
+        }
+        let fields = [("file.path", path.into()), ("error.message", Value::from(why.clone()))];
+        event(
+            Level::Warn,
+            "the feed's file cannot be read; it is waited for, and what is known stays",
+            &fields,
+        );
+        self.absent = Some(why);
+    }
+
+    fn tell_full(&mut self, why: &str) {
+        self.stats.full.inc();
+        let path = self.path.display().to_string();
+        if self.start.state == StartState::Reading {
+            self.readiness.set(READY, format!("{path} is not read to its end: {why}"));
+        }
+        let fields = [("file.path", path.into()), ("error.message", why.into())];
+        event(Level::Error, "the table takes no more changes; what is known stays", &fields);
+    }
+}
+
+fn count(entered: &mut Entered, at: Instant) {
+    match entered.last_mut() {
+        Some((last, changes)) if *last == at => *changes += 1,
+        _ => entered.push((at, 1)),
+    }
+}
+
+fn tell_refused(path: &Path, place: Place, bad: &Bad) {
+    let what = format!("{}:{}: {}", path.display(), place.line, bad.why);
+    let fields = [("ringway.feed.reason", bad.reason.as_str().into()), ("error.message", Value::from(what))];
+    event(Level::Warn, "a change is refused", &fields);
+}
+
+/// Says so if the thread ends without having been told to: what comes from then on is not applied.
+struct Failed {
+    readiness: Arc<Readiness>,
+    path: PathBuf,
+}
+
+impl Drop for Failed {
+    fn drop(&mut self) {
+        let path = self.path.display().to_string();
+        self.readiness
+            .set(READY, format!("the feed has failed, and {path} is not followed; restart the router"));
+        let fields = [("file.path", path.into())];
+        event(
+            Level::Error,
+            "the feed has failed; changes are not applied until the router is restarted",
+            &fields,
+        );
+    }
+}

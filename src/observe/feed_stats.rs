@@ -1,0 +1,110 @@
+//! How changes go: from their source into the table, and to every core.
+
+use super::cell::{Counter, Gauge};
+use super::histogram::Histogram;
+use super::registry::{count, durations, single_count, single_gauge};
+use crate::feed::BadReason;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Unit;
+use std::fmt;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Written by the feed's thread alone.
+#[derive(Debug, Default)]
+pub struct FeedStats {
+    pub lines: Counter,
+    pub applied: Counter,
+    pub stale: Counter,
+    refused: [Counter; BadReason::ALL.len()],
+    pub unknown_kinds: Counter,
+    pub unknown_fields: Counter,
+    /// Times that a source was read from its start.
+    pub begun: Counter,
+    /// Last lines that never got their end.
+    pub torn: Counter,
+    pub publications: Counter,
+    /// From entering the process until every core serves so.
+    pub visible: Histogram,
+    /// Into the table.
+    pub apply: Histogram,
+    /// Times that the table had no room for a change.
+    pub full: Counter,
+    /// When everything that the source has was last applied: milliseconds since 1970; 0 if never.
+    caught_up_ms: Gauge,
+}
+
+impl FeedStats {
+    pub fn refused(&self, reason: BadReason) -> &Counter {
+        &self.refused[reason as usize]
+    }
+
+    /// Everything that the source has is applied.
+    pub fn caught_up(&self) {
+        self.caught_up_ms.set(now_ms());
+    }
+
+    /// Seconds since everything was applied that the source had; none if it never was.
+    fn lag(&self) -> Option<f64> {
+        let since = self.caught_up_ms.get();
+        (since > 0).then(|| now_ms().saturating_sub(since) as f64 / 1e3)
+    }
+
+    pub(super) fn encode(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        self.lines_of(out)?;
+        let help = "Changes refused whole, by what is wrong with them; each is told in the process log.";
+        let mut family = out.encode_descriptor("ringway_feed_refused", help, None, MetricType::Counter)?;
+        for reason in BadReason::ALL {
+            count(&mut family, &[("reason", reason.as_str())], self.refused(reason).get())?;
+        }
+        let help = "From the moment a change was read until every core served so.";
+        durations(out, "ringway_feed_visible_duration", help, &self.visible.read())?;
+        let help = "What it took to apply a change to the table.";
+        durations(out, "ringway_feed_apply_duration", help, &self.apply.read())?;
+        if let Some(lag) = self.lag() {
+            let help = "Since everything that the feed's source had was applied.";
+            single_gauge(out, "ringway_feed_lag", help, Some(&Unit::Seconds), lag)?;
+        }
+        Ok(())
+    }
+
+    fn lines_of(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let counts = [
+            ("ringway_feed_lines", "Lines read from the feed's source.", &self.lines),
+            ("ringway_feed_applied", "Changes applied to the table.", &self.applied),
+            (
+                "ringway_feed_stale",
+                "Changes whose key had their version, or a newer one, already.",
+                &self.stale,
+            ),
+            (
+                "ringway_feed_unknown_kinds",
+                "Lines skipped since this version does not know their kind.",
+                &self.unknown_kinds,
+            ),
+            (
+                "ringway_feed_unknown_fields",
+                "Fields that this version does not know; the change that has them holds.",
+                &self.unknown_fields,
+            ),
+            ("ringway_feed_begun", "Times that the feed's source was read from its start.", &self.begun),
+            ("ringway_feed_torn", "Lines whose end never came.", &self.torn),
+            (
+                "ringway_feed_publications",
+                "States of the table given to the cores, each with all that had come in.",
+                &self.publications,
+            ),
+            (
+                "ringway_feed_full",
+                "Times that a change waited since the table had no room for it.",
+                &self.full,
+            ),
+        ];
+        counts.into_iter().try_for_each(|(name, help, counter)| single_count(out, name, help, counter.get()))
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
