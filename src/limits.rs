@@ -159,6 +159,17 @@ pub const FEED_PUBLICATIONS: usize = 8;
 /// How often the progress of the first reading is told, in milliseconds.
 pub const FEED_PROGRESS_MS: u64 = 2_000;
 
+/// Refused changes that are told one by one in the process log, and in how many milliseconds; of more, the count is told.
+pub const REFUSED_TOLD: u32 = 20;
+pub const REFUSED_TOLD_MS: u64 = 10_000;
+/// Those that are kept in state.dir (ringway_feed_quarantined_total counts those that are not).
+pub const REFUSED_KEPT: u32 = 1_000;
+pub const REFUSED_KEPT_MS: u64 = 10_000;
+/// Of a refused change, the octets that are kept.
+pub const QUARANTINE_LINE_OCTETS: usize = 16 << 10;
+/// A file of refused changes that has so many octets is full, and takes the place of the one before.
+pub const QUARANTINE_OCTETS: u64 = 1 << 20;
+
 const _: () = assert!(FEED_PUBLICATIONS < MAILBOX_MESSAGES, "a publication always finds room in a mailbox");
 
 // Edge, per core.

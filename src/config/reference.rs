@@ -110,7 +110,7 @@ fn sockets() -> Vec<Row> {
             "state.dir",
             setting::STATE_DIR,
             "a path",
-            "for the route table and its journal, once changes come from a log; not used by `inline`",
+            "what outlives the process, with a feed from a file: refused changes; one process has it. Not used by `inline`",
         ),
         row("state.snapshot", "(none)", "a path", "the base to start from when `state.dir` has none"),
         row(

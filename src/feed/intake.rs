@@ -87,7 +87,7 @@ impl Intake {
         let line = match text {
             Text::Whole(line) => *line,
             Text::Overlong(octets) => {
-                return self.refused(&ChangeError::TooLong { octets: *octets });
+                return Verdict::Refused(Bad::of(&ChangeError::TooLong { octets: *octets }));
             }
         };
         self.stats.lines.inc();
@@ -96,7 +96,7 @@ impl Intake {
         }
         let line = match change::parse(line) {
             Ok(line) => line,
-            Err(error) => return self.refused(&error),
+            Err(error) => return Verdict::Refused(Bad::of(&error)),
         };
         self.stats.unknown_fields.add(line.unknown_fields as u64);
         match line.meaning {
@@ -133,11 +133,5 @@ impl Intake {
                 Verdict::Full(refusal)
             }
         }
-    }
-
-    fn refused(&mut self, error: &ChangeError) -> Verdict {
-        let bad = Bad::of(error);
-        self.stats.refused(bad.reason).inc();
-        Verdict::Refused(bad)
     }
 }

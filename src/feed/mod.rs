@@ -4,20 +4,25 @@
 //! file ──lines──▶ intake ──change──▶ Table ──view──▶ publish ──▶ every core
 //!                   │ refused                           ▲           │ taken
 //!                   ▼                                   └───────────┘
-//!                 the log
+//!                 refused: log, quarantine
 //! ```
 //!
 //! With a file, all of it is one thread's ([`FeedThread`]). The services of the configuration ([`inline`]) come and go with
 //! it as a whole, so that the main thread makes their table afresh; [`names`] tells what addresses their endpoints have.
 
+mod allowance;
+mod dir;
 mod file;
 mod inline;
 mod intake;
 mod names;
 mod publish;
+mod quarantine;
+mod refused;
 mod taken;
 mod thread;
 
+pub use dir::{DirError, StateDir};
 pub use inline::{InlineError, base, table, unusable};
 pub use intake::BadReason;
 pub use names::{Known, Names};

@@ -2,7 +2,7 @@
 //! that the cores take it up.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -11,9 +11,11 @@ use std::time::{Duration, Instant};
 use ringway_state::Table;
 use serde_json::Value;
 
-use super::file::{Begun, Follower, Look, Place};
-use super::intake::{Bad, Intake, Verdict};
+use super::dir::StateDir;
+use super::file::{Begun, Follower, Look};
+use super::intake::{Intake, Verdict};
 use super::publish::{Entered, Give, Publisher};
+use super::refused::Refused;
 use super::taken::Taken;
 use crate::limits;
 use crate::observe::process_log::{Level, event};
@@ -24,6 +26,8 @@ use crate::runtime::{Waker, millis};
 pub struct FeedParts {
     /// The file of changes.
     pub path: PathBuf,
+    /// What it may write to.
+    pub dir: StateDir,
     /// To begin with; what the cores serve from until the first publication.
     pub table: Table,
     pub cores: Vec<Arc<Taken>>,
@@ -47,18 +51,21 @@ impl FeedThread {
     /// # Errors
     /// The machine lacks descriptors, inotify instances or threads.
     pub fn start(parts: FeedParts) -> io::Result<FeedThread> {
-        let FeedParts { path, table, cores, give, show, stats, readiness } = parts;
+        let FeedParts { path, dir, table, cores, give, show, stats, readiness } = parts;
         let (follower, waker) = Follower::new(&path)?;
+        let refused = Refused::new(&path, dir.path(), Arc::clone(&stats));
         let stop = Arc::<AtomicBool>::default();
         readiness.set(READY, format!("{} has not been read yet", path.display()));
         let feed = Feed {
             path,
+            _dir: dir,
             follower,
             intake: Intake::new(table, Arc::clone(&stats)),
             publisher: Publisher::new(cores, give, Arc::clone(&stats)),
             show,
             start: Start { began: Instant::now(), told: Instant::now(), state: StartState::Reading },
             absent: None,
+            refused,
             stop: Arc::clone(&stop),
             stats,
             readiness,
@@ -84,6 +91,8 @@ const READY: &str = "feed";
 
 struct Feed {
     path: PathBuf,
+    /// Held for as long as the thread runs.
+    _dir: StateDir,
     follower: Follower,
     intake: Intake,
     publisher: Publisher,
@@ -91,6 +100,7 @@ struct Feed {
     start: Start,
     /// Why there is nothing to read, if that has been told.
     absent: Option<String>,
+    refused: Refused,
     stop: Arc<AtomicBool>,
     stats: Arc<FeedStats>,
     readiness: Arc<Readiness>,
@@ -129,6 +139,7 @@ impl Feed {
                 false => Taking::Waits,
             };
             self.publisher.look();
+            self.refused.look(Instant::now());
             self.tell_start();
             if let Taking::Waits = taking {
                 let look = Duration::from_millis(limits::FEED_LOOK_MS);
@@ -163,7 +174,7 @@ impl Feed {
                 match self.intake.line(&text) {
                     Verdict::Applied => count(entered, at),
                     Verdict::Nothing => {}
-                    Verdict::Refused(bad) => tell_refused(&self.path, place, &bad),
+                    Verdict::Refused(bad) => self.refused.add(place, &text, &bad, at),
                     Verdict::Full(refusal) => {
                         self.tell_full(&refusal.to_string());
                         return Taking::Waits;
@@ -290,12 +301,6 @@ fn count(entered: &mut Entered, at: Instant) {
         Some((last, changes)) if *last == at => *changes += 1,
         _ => entered.push((at, 1)),
     }
-}
-
-fn tell_refused(path: &Path, place: Place, bad: &Bad) {
-    let what = format!("{}:{}: {}", path.display(), place.line, bad.why);
-    let fields = [("ringway.feed.reason", bad.reason.as_str().into()), ("error.message", Value::from(what))];
-    event(Level::Warn, "a change is refused", &fields);
 }
 
 /// Says so if the thread ends without having been told to: what comes from then on is not applied.

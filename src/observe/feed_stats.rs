@@ -17,6 +17,9 @@ pub struct FeedStats {
     pub applied: Counter,
     pub stale: Counter,
     refused: [Counter; BadReason::ALL.len()],
+    /// Of those, the ones that were kept, and that were not.
+    pub kept: Counter,
+    pub not_kept: Counter,
     pub unknown_kinds: Counter,
     pub unknown_fields: Counter,
     /// Times that a source was read from its start.
@@ -52,11 +55,16 @@ impl FeedStats {
 
     pub(super) fn encode(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         self.lines_of(out)?;
-        let help = "Changes refused whole, by what is wrong with them; each is told in the process log.";
+        let help = "Changes refused whole, by what is wrong with them; state.dir keeps the last.";
         let mut family = out.encode_descriptor("ringway_feed_refused", help, None, MetricType::Counter)?;
         for reason in BadReason::ALL {
             count(&mut family, &[("reason", reason.as_str())], self.refused(reason).get())?;
         }
+        let help = "Refused changes, by whether state.dir keeps them.";
+        let mut family =
+            out.encode_descriptor("ringway_feed_quarantined", help, None, MetricType::Counter)?;
+        count(&mut family, &[("outcome", "kept")], self.kept.get())?;
+        count(&mut family, &[("outcome", "not_kept")], self.not_kept.get())?;
         let help = "From the moment a change was read until every core served so.";
         durations(out, "ringway_feed_visible_duration", help, &self.visible.read())?;
         let help = "What it took to apply a change to the table.";

@@ -38,3 +38,4 @@ pub use reason::{Fault, Reason};
 pub use registry::{NodeLabels, Registry, TableFigures};
 pub use slow::SlowNotes;
 pub use times::{Stage, Times};
+pub use timestamp::timestamp;

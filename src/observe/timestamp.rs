@@ -1,10 +1,19 @@
 //! RFC 3339 timestamps in UTC, to the millisecond.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 /// Formats times of about the same second at little cost: the text is kept and only what changed is written anew.
 #[derive(Debug, Clone)]
 pub(super) struct Clock {
     second: u64,
     text: [u8; 24],
+}
+
+/// Of now.
+#[must_use]
+pub fn timestamp() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Clock::new().format(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)).to_owned()
 }
 
 /// 9999-12-31T23:59:59Z; the format has four digits for the year.

@@ -15,6 +15,7 @@ mod clients_gone;
 mod dead_endpoints;
 mod errors_by_fault;
 mod feed;
+mod feed_refused;
 mod forward;
 mod framing;
 mod heads;

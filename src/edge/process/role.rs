@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::fronts;
 use super::reload::{self, Running};
 use super::router::{First, News, Router, Shown};
-use crate::config::{Config, Cores, ListenAddress, LogPath};
-use crate::feed::{self, InlineError, Names};
+use crate::config::{Config, Cores, Feed, ListenAddress, LogPath};
+use crate::feed::{self, DirError, InlineError, Names, StateDir};
 use crate::limits;
 use crate::observe::access::LogError;
 use crate::observe::admin::{self, Admin, AdminError};
@@ -30,6 +30,8 @@ use crate::runtime::{Signal, keep_code, listener, millis, on_signal};
 pub enum RunError {
     #[error(transparent)]
     Feed(#[from] InlineError),
+    #[error(transparent)]
+    Dir(#[from] DirError),
     #[error("cannot listen on {address}: {error}; {mend}")]
     Listen { address: ListenAddress, error: io::Error, mend: String },
     #[error(
@@ -55,7 +57,7 @@ pub enum RunError {
 impl RunError {
     /// Whether it begins with the configuration's file and line.
     pub fn names_its_line(&self) -> bool {
-        matches!(self, RunError::Cpu { .. } | RunError::Feed(InlineError::Snapshot { .. }))
+        matches!(self, RunError::Cpu { .. } | RunError::Dir(_) | RunError::Feed(InlineError::Snapshot { .. }))
     }
 
     /// Whether the machine is at fault rather than the configuration.
@@ -76,6 +78,7 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let open_max = descriptors_per_core(&config, cpus.len())?;
     let admin_listener = admin::bind(config.admin.address)?;
     fronts::ensure_free(&config, &[], listener::PREDECESSOR)?;
+    let dir = state_dir(&config)?;
     let shown = Shown::default();
     shown.readiness.set("table", "the route table is being mapped and verified");
     let base = feed::base(&config)?;
@@ -90,7 +93,7 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     shown.stats.begin();
     let opened = fronts::open(&running.config, &[], cpus.len())?;
     running.unix = opened.unix;
-    let first = First { table, open_max, fronts: opened.cores };
+    let first = First { table, dir, open_max, fronts: opened.cores };
     let node = labels(&running.config);
     let mut router = Router::start(running, &cpus, first, shown.clone(), &news)?;
     let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), &news))?;
@@ -105,6 +108,14 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
         ],
     );
     router.watch(&heard)
+}
+
+/// The folder of state, if any of it is to outlive the process.
+fn state_dir(config: &Config) -> Result<Option<StateDir>, RunError> {
+    match config.state.feed {
+        Feed::Inline => Ok(None),
+        Feed::File(_) => Ok(Some(StateDir::open(config, listener::PREDECESSOR)?)),
+    }
 }
 
 /// Where the table's file may be dropped from memory, a look-up may wait for the disk.

@@ -14,7 +14,7 @@ use super::role::{RunError, figures, log_path};
 use crate::config::{Config, Feed, Idle};
 use crate::edge::on_core::{self, Configuration, CoreParts, Order};
 use crate::edge::settings::Settings;
-use crate::feed::{FeedParts, FeedThread, Publication, Taken};
+use crate::feed::{FeedParts, FeedThread, Publication, StateDir, Taken};
 use crate::limits;
 use crate::observe::access::{self, LogSource, LogWriter};
 use crate::observe::admin::{Reloaded, Tell};
@@ -121,7 +121,7 @@ impl Router {
             );
             cores.push(started.map_err(|error| RunError::System { what: "a core's thread", error })?);
         }
-        let feed = follow(first.table, &mut cores, taken, &running.config, &shown)?;
+        let feed = follow(first.table, first.dir, &mut cores, taken, &running.config, &shown)?;
         let (unsettled, waiting) = (cores.len(), Vec::new());
         Ok(Router { running, cores, feed, metrics, log, slow, shown, unsettled, reloading: None, waiting })
     }
@@ -293,6 +293,8 @@ impl Router {
 /// What the cores begin with.
 pub(super) struct First {
     pub(super) table: Table,
+    /// If changes come from elsewhere than the configuration.
+    pub(super) dir: Option<StateDir>,
     pub(super) open_max: usize,
     pub(super) fronts: Vec<Fronts>,
 }
@@ -300,12 +302,13 @@ pub(super) struct First {
 /// Starts the feed's thread, if the table comes from elsewhere than the configuration.
 fn follow(
     table: Table,
+    dir: Option<StateDir>,
     cores: &mut [(CoreThread, Sender<Order>)],
     taken: Vec<Arc<Taken>>,
     config: &Config,
     shown: &Shown,
 ) -> Result<Option<FeedThread>, RunError> {
-    let Feed::File(path) = &config.state.feed else { return Ok(None) };
+    let (Feed::File(path), Some(dir)) = (&config.state.feed, dir) else { return Ok(None) };
     let mut mailboxes = Vec::new();
     for (_, orders) in cores {
         let (feed, receiver) = orders.another(limits::MAILBOX_MESSAGES);
@@ -324,6 +327,7 @@ fn follow(
     let (path, figures_of) = (path.clone(), shown.clone());
     let parts = FeedParts {
         path,
+        dir,
         table,
         cores: taken,
         give: Box::new(give),

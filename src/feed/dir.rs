@@ -1,0 +1,89 @@
+//! `state.dir`: what outlives the process, and belongs to one process at a time.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::config::Config;
+
+/// The folder, held for as long as this lives.
+pub struct StateDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// Why the folder cannot be used. `place` is where the configuration names it.
+#[derive(Debug, thiserror::Error)]
+pub enum DirError {
+    #[error("{place}: {dir} cannot be used: {error}; let this user write to it, or name another folder")]
+    Io { place: String, dir: String, error: io::Error },
+    #[error(
+        "{place}: {dir} is used by another process ({by}); stop it, or give this one a folder of its own"
+    )]
+    Taken { place: String, dir: String, by: String },
+}
+
+/// How often a lock is tried that is another's.
+const TRY_EVERY: Duration = Duration::from_millis(20);
+
+impl StateDir {
+    /// Makes the folder if need be, and takes it. One that another process is about to leave has `patience` for it.
+    ///
+    /// # Errors
+    /// As [`DirError`]: the input is wrong.
+    pub fn open(config: &Config, patience: Duration) -> Result<StateDir, DirError> {
+        let path = &config.state.dir;
+        let (place, dir) = (config.places.of("state.dir"), path.display().to_string());
+        match lock(path, patience) {
+            Ok(Ok(lock)) => Ok(StateDir { path: path.clone(), _lock: lock }),
+            Ok(Err(by)) => Err(DirError::Taken { place, dir, by }),
+            Err(error) => Err(DirError::Io { place, dir, error }),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The lock, or who has it.
+fn lock(dir: &Path, patience: Duration) -> io::Result<Result<File, String>> {
+    fs::create_dir_all(dir)?;
+    let mut file =
+        File::options().create(true).truncate(false).read(true).write(true).open(dir.join("lock"))?;
+    let deadline = Instant::now() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => std::thread::sleep(TRY_EVERY),
+            Err(TryLockError::WouldBlock) => {
+                let mut by = String::new();
+                file.read_to_string(&mut by)?;
+                return Ok(Err(by.trim().to_owned()));
+            }
+        }
+    }
+    // For people; the lock is the kernel's, and goes with the process.
+    file.rewind()?;
+    file.set_len(0)?;
+    writeln!(file, "pid {}", std::process::id())?;
+    Ok(Ok(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_process_has_it_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/b");
+        let first = lock(&path, Duration::ZERO).unwrap().unwrap();
+        assert_eq!(lock(&path, Duration::ZERO).unwrap().unwrap_err(), format!("pid {}", std::process::id()));
+        drop(first);
+        assert!(lock(&path, Duration::ZERO).unwrap().is_ok());
+        assert!(lock(Path::new("/proc/none"), Duration::ZERO).is_err());
+    }
+}
