@@ -97,7 +97,7 @@ fn a_timeout_is_repeated_if_the_service_says_so() {
         visit.wait_for_end();
     });
     let good = echo();
-    let setup = || Setup::to(&[silent.address, good.address]).set("timeouts.response_head", "50ms");
+    let setup = || Setup::to(&[silent.address, good.address]).set("timeouts.response_head", "250ms");
     let router = setup().start();
     let got = ask_often(&router, GET);
     assert!(got.iter().any(|(status, _)| *status == 504), "{got:?}");
