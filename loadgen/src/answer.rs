@@ -34,6 +34,9 @@ pub struct AnswerReader {
     begun: bool,
     /// Of the request.
     method: Method,
+    /// The first octets of the body, at most so many.
+    kept: Vec<u8>,
+    keep: usize,
 }
 
 impl Default for AnswerReader {
@@ -45,12 +48,31 @@ impl Default for AnswerReader {
 impl AnswerReader {
     #[must_use]
     pub fn new() -> Self {
-        Self { head: ResponseHead::new(), carry: Vec::new(), body: None, begun: false, method: Method::Get }
+        Self {
+            head: ResponseHead::new(),
+            carry: Vec::new(),
+            body: None,
+            begun: false,
+            method: Method::Get,
+            kept: Vec::new(),
+            keep: 0,
+        }
     }
 
     /// The method of the request whose answer comes next; the answer to a HEAD has no body. GET unless told otherwise.
     pub fn expect(&mut self, method: Method) {
         self.method = method;
+    }
+
+    /// Keeps the first `octets` octets of each answer's body from now on.
+    pub fn keep(&mut self, octets: usize) {
+        self.keep = octets;
+    }
+
+    /// What was kept of the last answer, until the next begins.
+    #[must_use]
+    pub fn kept(&self) -> &[u8] {
+        &self.kept
     }
 
     /// Whether any octet of the current answer has come.
@@ -64,6 +86,9 @@ impl AnswerReader {
     /// # Errors
     /// They are no HTTP/1.1, or more than one answer (RFC 9112); begin anew on another connection.
     pub fn feed(&mut self, octets: &[u8]) -> Result<Option<Answer>, AnswerError> {
+        if !self.begun {
+            self.kept.clear();
+        }
         self.begun = true;
         let result = self.read(octets);
         if !matches!(result, Ok(None)) {
@@ -123,7 +148,12 @@ impl AnswerReader {
         let Some(body) = &mut self.body else { return Ok(None) };
         loop {
             match body.next(rest)? {
-                BodyStep::Data(data) => rest = rest.get(data.end..).unwrap_or_default(),
+                BodyStep::Data(data) => {
+                    let room = self.keep.saturating_sub(self.kept.len());
+                    let end = data.end.min(data.start.saturating_add(room));
+                    self.kept.extend_from_slice(rest.get(data.start..end).unwrap_or_default());
+                    rest = rest.get(data.end..).unwrap_or_default();
+                }
                 BodyStep::NeedMore => return Ok(None),
                 BodyStep::End { used } if used == rest.len() => return Ok(Some(self.answer())),
                 BodyStep::End { .. } => return Err(AnswerError::Surplus),
@@ -164,12 +194,14 @@ mod tests {
             order in prop::collection::vec(0usize..3, 1..6),
         ) {
             let mut reader = AnswerReader::new();
+            reader.keep(7);
             for which in order {
                 let octets = [LENGTH, CHUNKED, INTERIM][which];
                 let answer = fed(octets.chunks(size), &mut reader);
                 prop_assert_eq!(answer.status, [200, 404, 204][which]);
                 prop_assert_eq!(answer.keep_alive, which != 2);
                 prop_assert!(!reader.has_begun());
+                prop_assert_eq!(reader.kept(), [&b"hello"[..], b"abc", b""][which]);
             }
         }
 

@@ -158,16 +158,17 @@ async fn send_rest<T>(core: &Core, stream: &Stream, body: &[u8], mut left: u64, 
 
 /// A failure, and whether any octet of the answer had come.
 #[derive(Clone, Copy)]
-struct Failed {
-    failure: Failure,
-    answered: bool,
+pub(crate) struct Failed {
+    pub(crate) failure: Failure,
+    pub(crate) answered: bool,
 }
 
 impl Failed {
-    const CONNECT: Self = Self { failure: Failure::Connect, answered: false };
+    pub(crate) const CONNECT: Self = Self { failure: Failure::Connect, answered: false };
 }
 
-async fn read_answer(stream: &Stream, reader: &mut AnswerReader) -> Result<Answer, Failed> {
+/// The whole answer to what was sent.
+pub(crate) async fn read_answer(stream: &Stream, reader: &mut AnswerReader) -> Result<Answer, Failed> {
     loop {
         let received = stream.recv().await;
         let answered = reader.has_begun();

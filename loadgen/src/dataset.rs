@@ -49,6 +49,12 @@ impl Dataset {
         Self { hosts, services, seed: 1, local, origins }
     }
 
+    /// The same numbers with other names and mappings.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
     /// 4,000,000 host names, 1,000,000 services, 64 loopback origins.
     pub fn standard(local: Region) -> Self {
         Self::new(STANDARD_HOSTS, STANDARD_SERVICES, local, standard_origins())
@@ -60,6 +66,19 @@ impl Dataset {
 
     pub fn services(&self) -> u64 {
         self.services
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The region in which every service has endpoints.
+    pub fn local(&self) -> &Region {
+        &self.local
+    }
+
+    pub fn origins(&self) -> &[SocketAddr] {
+        &self.origins
     }
 
     /// The host name of that rank, for ranks below [`Dataset::hosts`]. 70 in 100 are `WORD-ID.apps.example`.
@@ -105,11 +124,11 @@ impl Dataset {
             let endpoints = self.endpoints(service);
             let sets = endpoints
                 .iter()
-                .map(|(region, set)| self.set_change(service, region, set))
+                .map(|(region, set)| self.endpoint_set(service, well_formed(Region::parse(region)), set))
                 .collect::<Vec<_>>();
             std::iter::once(self.service_change(service, &endpoints)).chain(sets)
         });
-        let hosts = (0..self.hosts).map(|rank| self.host_change(rank));
+        let hosts = (0..self.hosts).map(|rank| self.mapped(rank, self.service_of(rank)));
         services.chain(hosts).map(|record| Change { version: VERSION, record })
     }
 
@@ -123,21 +142,27 @@ impl Dataset {
         Record::Service(well_formed(ServiceId::parse(&self.service_id(service))), Some(value))
     }
 
-    fn set_change(&self, service: u64, region: &str, addresses: &[SocketAddr]) -> Record {
+    /// The endpoints of a service in a region, all healthy.
+    pub fn endpoint_set(&self, service: u64, region: Region, addresses: &[SocketAddr]) -> Record {
         let state = EndpointState::Healthy;
         let set = EndpointSet::new(addresses.iter().map(|&address| Endpoint { address, state }));
         let id = well_formed(ServiceId::parse(&self.service_id(service)));
-        Record::Endpoints(id, well_formed(Region::parse(region)), Some(well_formed(set)))
+        Record::Endpoints(id, region, Some(well_formed(set)))
     }
 
-    fn host_change(&self, rank: u64) -> Record {
-        let service = well_formed(ServiceId::parse(&self.service_id(self.service_of(rank))));
-        let value = HostValue::Mapped { service, class: self.class(rank) };
-        Record::Host(well_formed(HostName::parse(&self.host(rank))), Some(value))
+    /// The host of a rank, mapped to a service.
+    pub fn mapped(&self, rank: u64, service: u64) -> Record {
+        let service = well_formed(ServiceId::parse(&self.service_id(service)));
+        self.host_record(rank, Some(HostValue::Mapped { service, class: self.class(rank) }))
+    }
+
+    /// The host of a rank, with any value.
+    pub fn host_record(&self, rank: u64, value: Option<HostValue>) -> Record {
+        Record::Host(well_formed(HostName::parse(&self.host(rank))), value)
     }
 
     /// 1 to 4 neighbours in the list of origins, with chances 40, 30, 20 and 10 in 100.
-    fn some_origins(&self, random: &mut u64) -> Vec<SocketAddr> {
+    pub fn some_origins(&self, random: &mut u64) -> Vec<SocketAddr> {
         let count = match splitmix64(random) % 10 {
             0..4 => 1,
             4..7 => 2,

@@ -23,6 +23,9 @@ pub const KINDS_MAX: usize = 64;
 pub const WEIGHT_MAX: u64 = 1_000_000;
 /// Octets of a body that a plan sends or answers with.
 pub const BODY_OCTETS_MAX: u64 = 1 << 30;
+/// Intervals that a chart of a turn has at most, but for the last answers; and those of a turn without an end.
+pub const INTERVALS_MEANT: u128 = 121;
+pub const INTERVALS_MAX: u32 = 10_000;
 /// Connections a second of a storm.
 pub const STORM_RATE_MAX: f64 = 100_000.0;
 /// Connections of a storm that are open at a time; what is beyond counts as dropped.
@@ -63,3 +66,21 @@ pub const ORIGIN_STALL_SECONDS: u64 = 60;
 pub const DELAY_MS_MAX: u64 = 60_000;
 /// How often the core tells how far it is; beside a terminal one report in four is printed.
 pub const PROGRESS_MS: u64 = 250;
+/// Host names of a data set: as many as have different names.
+pub const DATASET_HOSTS_MAX: u64 = 1 << 25;
+/// Changes that are appended in one go.
+pub const CHANGES_TOGETHER_MAX: u64 = 1_000;
+/// Octets of a line in the file of what is known; its header names all origins.
+pub const KNOWN_LINE_OCTETS_MAX: usize = 1 << 20;
+/// Octets of a piece of that file that are read at a time.
+pub const KNOWN_PIECE_OCTETS: usize = 64 << 10;
+/// How often that file is read, so that hosts are asked for while their change is on its way.
+pub const KNOWN_READ_MS: u64 = 2;
+/// How long verify waits for that file's first line.
+pub const KNOWN_WAIT_MS: u64 = 30_000;
+/// Hosts that changed lately and are asked for; more are forgotten, the oldest first.
+pub const RECENT_MAX: usize = 4_096;
+/// Octets of an answer that are looked at: an address, a host name and a path.
+pub const WHOAMI_OCTETS_MAX: usize = 1_024;
+/// Wrong answers that are told one by one; more are counted.
+pub const WRONG_SHOWN_MAX: usize = 20;

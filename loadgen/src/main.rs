@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use ringway_loadgen::cli::{Command, CommandLine};
-use ringway_loadgen::{hold, origin, pattern, run};
+use ringway_loadgen::{deltas, hold, origin, pattern, run, verify};
 
 fn main() -> ExitCode {
     // Ends here, with 2 or after --help with 0, unless a whole command was typed.
@@ -14,6 +14,8 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(options),
         Command::Idle(options) => hold::idle(options),
         Command::Origin(options) => origin::origin(options),
+        Command::Deltas(options) => deltas::deltas(options),
+        Command::Verify(options) => verify::verify(options),
         Command::Digest(options) => run::print(&format!("{}\n", pattern::digest(options.seed, options.size))),
     };
     match done {

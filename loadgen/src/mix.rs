@@ -15,7 +15,7 @@ use crate::limits;
 use crate::plan::{Kind, Names, Plan, name_of};
 
 /// The fields of a browser that calls an API, with Host 12 of them; the whole request has about 600 octets.
-const FIELDS: &str = "\
+pub const FIELDS: &str = "\
 User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) \
 Chrome/126.0.0.0 Safari/537.36\r\n\
 Accept: application/json, text/plain, */*\r\n\

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use crate::intervals::Intervals;
 use crate::limits;
 
 /// Why a request got no answer.
@@ -74,24 +75,32 @@ pub struct Record {
     pub good_in_time: u64,
     /// When the last answer was complete.
     pub last: Instant,
+    pub intervals: Intervals,
+}
+
+/// Of latencies in nanoseconds.
+#[must_use]
+pub fn histogram() -> Histogram<u64> {
+    let (least, most) = (limits::LATENCY_MIN_NS, limits::LATENCY_MAX_NS);
+    let made = Histogram::new_with_bounds(least, most, limits::LATENCY_DIGITS);
+    made.expect("the bounds are constants that suit one another")
 }
 
 impl Record {
-    /// For requests meant to start in `from..until`.
+    /// For requests meant to start in `from..until`, with intervals of this length.
     #[must_use]
-    pub fn new(from: Instant, until: Instant) -> Self {
-        let (least, most) = (limits::LATENCY_MIN_NS, limits::LATENCY_MAX_NS);
-        let latency = Histogram::new_with_bounds(least, most, limits::LATENCY_DIGITS);
+    pub fn new(from: Instant, until: Instant, interval: Duration) -> Self {
         Self {
             keep_from: from,
             keep_until: until,
-            latency: latency.expect("the bounds are constants that suit one another"),
+            latency: histogram(),
             statuses: [0; 5],
             failures: Failures::default(),
             retried: 0,
             dropped: 0,
             good_in_time: 0,
             last: from,
+            intervals: Intervals::new(from, interval),
         }
     }
 
@@ -105,9 +114,11 @@ impl Record {
             return;
         }
         self.last = self.last.max(end);
+        let latency = nanoseconds(end.saturating_duration_since(start));
+        self.intervals.add(end, good, outcome.is_ok().then_some(latency));
         match outcome {
             Ok(status) => {
-                self.latency.saturating_record(nanoseconds(end.saturating_duration_since(start)));
+                self.latency.saturating_record(latency);
                 if let Some(count) = self.statuses.get_mut(usize::from(status / 100).wrapping_sub(1)) {
                     *count += 1;
                 }
@@ -118,7 +129,10 @@ impl Record {
 
     /// An arrival meant to start at `start` was given up.
     pub fn dropped(&mut self, start: Instant) {
-        self.dropped += u64::from(self.keeps(start));
+        if self.keeps(start) {
+            self.dropped += 1;
+            self.intervals.add(start, false, None);
+        }
     }
 
     fn keeps(&self, start: Instant) -> bool {
@@ -179,6 +193,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     proptest! {
         /// Against plain lists: what starts within the time is kept, and percentiles are right to 3 digits.
         #[test]
@@ -190,7 +206,7 @@ mod tests {
         ) {
             let zero = Instant::now();
             let at = |ms| zero + Duration::from_millis(ms);
-            let mut record = Record::new(at(1_000), at(2_000));
+            let mut record = Record::new(at(1_000), at(2_000), SECOND);
             let (mut kept, mut failed) = (Vec::new(), 0);
             for &(start, ns, status) in &requests {
                 let end = at(start) + Duration::from_nanos(ns);
@@ -219,7 +235,7 @@ mod tests {
     fn rates_are_of_the_time_or_to_the_last_answer() {
         let zero = Instant::now();
         let at = |ms| zero + Duration::from_millis(ms);
-        let mut record = Record::new(at(0), at(2_000));
+        let mut record = Record::new(at(0), at(2_000), SECOND);
         for (start, end, status) in [(0, 500, 200), (500, 1_000, 304), (900, 1_000, 503), (1_900, 2_100, 200)]
         {
             record.ended(at(start), at(end), Ok(status));
@@ -227,14 +243,14 @@ mod tests {
         assert!((record.rps(false) - 1.0).abs() < 1e-9, "two good answers within two seconds");
         assert!((record.rps(true) - 3.0 / 2.1).abs() < 1e-9, "three good answers until 2.1 s");
         assert_eq!((record.errors(), record.bad_statuses()), (1, 1));
-        let empty = Record::new(at(0), at(0));
+        let empty = Record::new(at(0), at(0), SECOND);
         assert!(empty.rps(true).abs() < 1e-9 && empty.rps(false).abs() < 1e-9);
     }
 
     #[test]
     fn longer_than_a_minute_counts_as_a_minute() {
         let zero = Instant::now();
-        let mut record = Record::new(zero, zero + Duration::from_secs(1));
+        let mut record = Record::new(zero, zero + SECOND, SECOND);
         record.ended(zero, zero + Duration::from_secs(100), Ok(200));
         assert!(record.latency.max() >= limits::LATENCY_MAX_NS && record.answers() == 1);
     }

@@ -7,23 +7,29 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc;
+use std::time::SystemTime;
 
 use ringway::runtime::{Core, CoreOptions, machine, start};
 
 use crate::alarm::Alarm;
 use crate::cli::{self, CoreChoice, RunOptions};
 use crate::error::Error;
+use crate::hdr::Log;
+use crate::intervals::Interval;
 use crate::limits;
 use crate::mix::{self, Mix};
 use crate::plan::{self, Extent, Plan, Target, Turn};
 use crate::progress::{self, Progress};
 use crate::record::Record;
-use crate::report::Report;
-use crate::{table, window};
+use crate::report::span::Span;
+use crate::report::{Report, table};
+use crate::{html, window};
 
 /// What the core tells the main thread.
 enum Event {
     Progress(progress::Report),
+    /// Parts of a turn that have ended.
+    Intervals(Turn, Vec<Interval>),
     Turn(Turn, Box<Record>),
     /// A turn came to nothing; the run ends.
     Failed(Error),
@@ -43,9 +49,10 @@ pub fn run(options: &RunOptions) -> Result<(), Error> {
         Extent::Time { .. } => u64::MAX,
     };
     let mix = Mix::new(&plan.kinds, plan.keep_alive, mix::tape(&plan, requests)?);
-    let records = turns(core, &plan, mix)?;
-    publish(&Report::new(&plan, &records), options.json.as_deref())?;
-    unanswered(&plan, &records)
+    let log = options.hdr.as_deref().map(|path| Log::create(path, plan.seed)).transpose()?;
+    let figures = turns(core, &plan, mix, log)?;
+    publish(&Report::new(&plan, &figures.records, &figures.spans), options)?;
+    unanswered(&plan, &figures.records)
 }
 
 /// The plan of the file, or of what was typed.
@@ -57,8 +64,15 @@ fn plan(options: &RunOptions) -> Result<Plan, Error> {
     Ok(Plan { seed, rounds, ..plan }.shortened(options.shorten))
 }
 
-/// Runs the plan's turns on a core of their own; returns their records.
-fn turns(options: CoreOptions, plan: &Plan, mix: Mix) -> Result<Vec<(Turn, Record)>, Error> {
+/// What came of all turns.
+#[derive(Default)]
+struct Figures {
+    records: Vec<(Turn, Record)>,
+    spans: Vec<(Turn, Span)>,
+}
+
+/// Runs the plan's turns on a core of their own.
+fn turns(options: CoreOptions, plan: &Plan, mix: Mix, mut log: Option<Log>) -> Result<Figures, Error> {
     let (tell, told) = mpsc::channel();
     let acted = plan.clone();
     let main = move |core: Core, _| async move {
@@ -66,17 +80,29 @@ fn turns(options: CoreOptions, plan: &Plan, mix: Mix) -> Result<Vec<(Turn, Recor
         core.stop();
     };
     let (thread, _mailbox) = start::<(), _>(options, main, || ()).map_err(no_core)?;
-    let (mut records, mut failed, mut progress) = (Vec::new(), None, Progress::new(plan));
+    let (mut figures, mut failed, mut progress) = (Figures::default(), None, Progress::new(plan));
     for event in told {
         match event {
             Event::Progress(report) => progress.show(plan, &report),
-            Event::Turn(turn, record) => records.push((turn, *record)),
+            Event::Intervals(turn, intervals) => {
+                figures.spans.extend(intervals.iter().map(|interval| (turn, Span::of(interval))));
+                if let Some(log) = &mut log {
+                    let name = &plan.targets[turn.target].name;
+                    // The run goes to its end, and then fails.
+                    let written = intervals.iter().try_for_each(|interval| log.append(name, interval));
+                    failed = failed.or(written.err());
+                }
+            }
+            Event::Turn(turn, record) => figures.records.push((turn, *record)),
             Event::Failed(error) => failed = Some(error),
         }
     }
     progress.end();
     thread.join().map_err(no_core)?;
-    failed.map_or(Ok(records), Err)
+    if let Some(log) = log {
+        failed = failed.or(log.finish().err());
+    }
+    failed.map_or(Ok(figures), Err)
 }
 
 /// On the core: one turn after the other.
@@ -84,8 +110,9 @@ async fn act(core: &Core, plan: &Plan, mix: Mix, tell: &mpsc::Sender<Event>) {
     machine::sharpen_timers();
     let (mix, alarm) = (Rc::new(RefCell::new(mix)), Alarm::new(core));
     for turn in plan.turns() {
-        let tick = |record: &Record, elapsed| {
+        let tick = |record: &mut Record, elapsed| {
             let (requests, errors) = (record.requests(), record.errors());
+            let _ = tell.send(Event::Intervals(turn, record.intervals.take()));
             // Nobody listens only when the process ends.
             let _ = tell.send(Event::Progress(progress::Report { turn, elapsed, requests, errors }));
         };
@@ -95,7 +122,10 @@ async fn act(core: &Core, plan: &Plan, mix: Mix, tell: &mpsc::Sender<Event>) {
                 "a connection's task panicked, see above; please report this mistake in ringway-loadgen"
                     .into(),
             )),
-            Ok(record) => Event::Turn(turn, Box::new(record)),
+            Ok(mut record) => {
+                let _ = tell.send(Event::Intervals(turn, record.intervals.finish()));
+                Event::Turn(turn, Box::new(record))
+            }
             Err(why) => Event::Failed(unreachable(&plan.targets[turn.target], &why)),
         };
         let failed = matches!(event, Event::Failed(..));
@@ -172,9 +202,12 @@ fn unanswered(plan: &Plan, records: &[(Turn, Record)]) -> Result<(), Error> {
     Ok(())
 }
 
-fn publish(report: &Report, json: Option<&Path>) -> Result<(), Error> {
+fn publish(report: &Report, options: &RunOptions) -> Result<(), Error> {
     let table = table::render(report);
-    match json {
+    if let Some(path) = &options.report {
+        write("--report", path, &html::page(report, SystemTime::now()))?;
+    }
+    match options.json.as_deref() {
         None => print(&table),
         Some(path) if path.as_os_str() == "-" => {
             // The table is a courtesy here.
@@ -183,12 +216,15 @@ fn publish(report: &Report, json: Option<&Path>) -> Result<(), Error> {
         }
         Some(path) => {
             print(&table)?;
-            let place = path.display();
-            fs::write(path, document(report) + "\n").map_err(|e| {
-                Error::Input(format!("--json {place}: cannot be written: {e}; choose another place"))
-            })
+            write("--json", path, &(document(report) + "\n"))
         }
     }
+}
+
+pub(crate) fn write(option: &str, path: &Path, text: &str) -> Result<(), Error> {
+    let place = path.display();
+    let failed = |e| Error::Input(format!("{option} {place}: cannot be written: {e}; choose another place"));
+    fs::write(path, text).map_err(failed)
 }
 
 fn document(report: &Report) -> String {

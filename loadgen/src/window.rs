@@ -11,6 +11,7 @@ use crate::alarm::Alarm;
 use crate::arrivals::{Arrivals, Spacing};
 use crate::client::{self, Client, Turn};
 use crate::draw::Delay;
+use crate::intervals;
 use crate::latch::{Hold, Latch};
 use crate::limits;
 use crate::mix::Mix;
@@ -29,7 +30,7 @@ pub async fn run(
     plan: &Plan,
     which: plan::Turn,
     mix: &Rc<RefCell<Mix>>,
-    tick: impl FnMut(&Record, Duration),
+    tick: impl FnMut(&mut Record, Duration),
 ) -> Result<Record, String> {
     let target = plan.targets[which.target].address;
     let streams = open(core, plan, target).await?;
@@ -39,6 +40,10 @@ pub async fn run(
     let (left, from, until) = match plan.extent {
         Extent::Time { warmup, keep } => (None, start + warmup, start + warmup + keep),
         Extent::Requests(count) => (Some(count), start, start + Duration::from_secs(u64::from(u32::MAX))),
+    };
+    let interval = match plan.extent {
+        Extent::Time { keep, .. } => intervals::length_for(keep),
+        Extent::Requests(_) => Duration::from_secs(1),
     };
     let mut body = vec![0; limits::PIECE_OCTETS];
     pattern::fill(seed, 0, &mut body);
@@ -52,7 +57,7 @@ pub async fn run(
         mix: Rc::clone(mix),
         body: body.into(),
         rng: RefCell::new(fastrand::Rng::with_seed(seed)),
-        record: RefCell::new(Record::new(from, until)),
+        record: RefCell::new(Record::new(from, until, interval)),
     });
     run_all(core, plan, &turn, streams, seed, tick).await;
     Ok(turn.record.borrow().clone())
@@ -93,7 +98,7 @@ async fn run_all(
     turn: &Rc<Turn>,
     streams: Vec<Option<Stream>>,
     seed: u64,
-    mut tick: impl FnMut(&Record, Duration),
+    mut tick: impl FnMut(&mut Record, Duration),
 ) {
     let (latch, start) = (Latch::new(core), core.now());
     for stream in streams {
@@ -117,7 +122,7 @@ async fn run_all(
     while latch.is_held() {
         next += Duration::from_millis(limits::PROGRESS_MS);
         latch.released_by(next).await;
-        tick(&turn.record.borrow(), core.now() - start);
+        tick(&mut turn.record.borrow_mut(), core.now() - start);
     }
 }
 

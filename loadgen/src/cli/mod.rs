@@ -9,8 +9,9 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 pub use self::value::{Draw, HostField, HostSource, Idle, ListenOn, Target, is_path};
-use self::value::{answer_fields, body_octets, connections, rate, rounds, seconds, shorten};
+use self::value::{answer_fields, body_octets, connections, rate, region, rounds, seconds, shorten};
 use crate::limits;
+use ringway_state::id::Region;
 
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the input is wrong (a file, or a target that never answers), \
                           2 wrong usage, 3 the machine lacks something (it says what).";
@@ -30,8 +31,12 @@ pub enum Command {
     /// Open connections, send one request on each, and hold them idle
     Idle(IdleOptions),
     /// Answer every request: `/size/N` with N octets, `/chunked/N`, `/close/N`, `/status/N`, `/delay/MS`,
-    /// `/digest` with the SHA-256 of what was sent, anything else with a fixed answer
+    /// `/digest` with the SHA-256 of what was sent, `/whoami/…` with the address that was asked, anything else with a fixed answer
     Origin(OriginOptions),
+    /// Write the standard data set as a file of changes, and append changes to it as time goes on
+    Deltas(DeltasOptions),
+    /// Ask a router for hosts of the data set while it changes, and judge each answer by what is known
+    Verify(VerifyOptions),
     /// Print the SHA-256 of the body that the origin's `/size/N` answers
     Digest(DigestOptions),
 }
@@ -96,6 +101,12 @@ pub struct RunOptions {
     /// Write all figures as JSON; `-` is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
+    /// Write a page with charts: latency by percentile, rates and errors over time, target by target
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write latencies interval by interval, as HdrHistogram's tools read them (interval log, V2)
+    #[arg(long, value_name = "FILE.hlog")]
+    pub hdr: Option<PathBuf>,
     #[command(flatten)]
     pub core: CoreChoice,
 }
@@ -142,6 +153,72 @@ pub struct OriginOptions {
     /// Seed of the octets in bodies, and of what the plan draws [default: 1, or the plan's]
     #[arg(long)]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub core: CoreChoice,
+}
+
+#[derive(Debug, PartialEq, Args)]
+pub struct DeltasOptions {
+    /// Where to write changes, JSON lines as the file feed reads them; replaced if it is there
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Host names
+    #[arg(long, value_name = "N", default_value = "4000000",
+          value_parser = clap::value_parser!(u64).range(1..=limits::DATASET_HOSTS_MAX))]
+    pub hosts: u64,
+    /// Services, each with a host name at least [default: a quarter of the host names]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::DATASET_HOSTS_MAX))]
+    pub services: Option<u64>,
+    /// The region in which every service has endpoints
+    #[arg(long, default_value = "local", value_parser = region)]
+    pub region: Region,
+    /// Addresses that endpoints are drawn from; `dataset` is the 64 of the standard data set
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "dataset")]
+    pub origins: Vec<ListenOn>,
+    /// Changes to append a second, once the data set is written: hosts move, are in transfer, vanish and return;
+    /// endpoints change
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
+    pub churn: Option<f64>,
+    /// How long
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, requires = "churn")]
+    pub seconds: Duration,
+    /// Seed of the data set and of its changes
+    #[arg(long, default_value = "1")]
+    pub seed: u64,
+    /// Where to write what is true when, for verify [default: the file of --out with .known behind its name]
+    #[arg(long, value_name = "FILE")]
+    pub known: Option<PathBuf>,
+}
+
+#[derive(Debug, PartialEq, Args)]
+pub struct VerifyOptions {
+    /// The router to ask
+    #[arg(long, value_name = "HOST:PORT")]
+    pub target: Target,
+    /// What is true when, as deltas writes it, also while it does
+    #[arg(long, value_name = "FILE")]
+    pub known: PathBuf,
+    /// Questions a second
+    #[arg(long, value_name = "PER_SECOND", default_value = "1000", value_parser = rate)]
+    pub rate: f64,
+    /// Connections to the router
+    #[arg(long, value_name = "N", default_value = "32", value_parser = connections)]
+    pub connections: usize,
+    /// How long to ask
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    pub seconds: Duration,
+    /// Seconds after a change was written during which the old answer is right, too
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    pub window: Duration,
+    /// Seconds until a connect or an answer counts as a failure
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub timeout: Duration,
+    /// Seed of which hosts are asked for
+    #[arg(long, default_value = "1")]
+    pub seed: u64,
+    /// Write the figures as JSON; `-` is standard output, and the table then goes to standard error
+    #[arg(long, value_name = "FILE|-")]
+    pub json: Option<PathBuf>,
     #[command(flatten)]
     pub core: CoreChoice,
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use ringway::runtime::IdlePolicy;
+use ringway_state::id::Region;
 
 use crate::limits;
 
@@ -143,6 +144,10 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         Ok(seconds) if (0.0..=limits::SECONDS_MAX).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err(format!("write seconds from 0 to {}, as in 10 or 0.5", limits::SECONDS_MAX)),
     }
+}
+
+pub(super) fn region(text: &str) -> Result<Region, String> {
+    Region::parse(text).map_err(|e| e.to_string())
 }
 
 pub(super) fn shorten(text: &str) -> Result<f64, String> {

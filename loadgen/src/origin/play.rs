@@ -74,11 +74,12 @@ impl Stage {
         Rc::new(Self { addresses, listeners: RefCell::default(), refusing: Cell::new(0), failed })
     }
 
+    /// Listens on the sockets, one for each address in order.
     pub(super) fn listen(&self, core: &Core, site: &Rc<Site>, sockets: Vec<OwnedFd>) {
-        for socket in sockets {
+        for (socket, address) in sockets.into_iter().zip(&self.addresses) {
             let listener = Rc::new(core.listen(socket));
             self.listeners.borrow_mut().push(Rc::clone(&listener));
-            core.spawn(serve::accept(listener, Rc::clone(site)));
+            core.spawn(serve::accept(listener, *address, Rc::clone(site)));
         }
     }
 

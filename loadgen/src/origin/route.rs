@@ -20,6 +20,8 @@ pub(super) enum Route {
     Delay(Duration),
     /// Tells the SHA-256 of what was sent.
     Digest,
+    /// Tells which address was asked, and for what.
+    Whoami,
 }
 
 impl Route {
@@ -29,6 +31,9 @@ impl Route {
         let Ok(path) = std::str::from_utf8(path) else { return Self::Fixed };
         if path == "/digest" {
             return Self::Digest;
+        }
+        if path == "/whoami" || path.starts_with("/whoami/") {
+            return Self::Whoami;
         }
         let Some((kind, number)) = path.strip_prefix('/').and_then(|path| path.split_once('/')) else {
             return Self::Fixed;
@@ -74,6 +79,9 @@ mod tests {
             ("/delay/999999999", Route::Delay(Duration::from_secs(60))),
             ("/digest", Route::Digest),
             ("/digest/1", Route::Fixed),
+            ("/whoami", Route::Whoami),
+            ("/whoami/7/x", Route::Whoami),
+            ("/whoamI", Route::Fixed),
         ] {
             assert_eq!(Route::of(path.as_bytes()), route, "{path}");
         }

@@ -1,6 +1,7 @@
 //! One connection of the origin: reads requests whole, answers each.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -37,15 +38,18 @@ impl Site {
 }
 
 /// Serves what a listener accepts, until it stops.
-pub(super) async fn accept(listener: Rc<Listener>, site: Rc<Site>) {
+pub(super) async fn accept(listener: Rc<Listener>, address: SocketAddr, site: Rc<Site>) {
     while let Some(stream) = listener.accept().await {
-        let connection = Connection { stream, site: Rc::clone(&site), chunk: None, carry: Vec::new() };
-        site.core.spawn(connection.serve());
+        let site = Rc::clone(&site);
+        let connection = Connection { stream, address, site, chunk: None, carry: Vec::new() };
+        connection.site.core.clone().spawn(connection.serve());
     }
 }
 
 struct Connection {
     stream: Stream,
+    /// That it was accepted at.
+    address: SocketAddr,
     site: Rc<Site>,
     /// Received and not yet read.
     chunk: Option<Chunk>,
@@ -60,6 +64,8 @@ struct Request {
     framing: Framing,
     keep_alive: bool,
     expects_continue: bool,
+    /// Host and target, where the answer tells them.
+    asked: Option<Box<str>>,
 }
 
 /// What was sent with a request.
@@ -141,6 +147,7 @@ impl Connection {
         }
         self.site.answers.borrow_mut().refresh(self.site.core.now());
         match (request.route, &received) {
+            (Route::Whoami, _) => self.send_whoami(request),
             (Route::Fixed | Route::Delay(_), None) if request.keep_alive => self.send_fixed(request.method),
             (Route::Size(octets), _) => {
                 self.stream_body(request, 200, octets, Framing::Length(octets)).await?
@@ -181,6 +188,18 @@ impl Connection {
         let answers = self.site.answers.borrow();
         let mut out = self.site.core.head_buffer();
         out.extend_from_slice(if method == Method::Head { answers.fixed_head() } else { answers.fixed() });
+        self.stream.send(out);
+    }
+
+    /// `ADDRESS HOST TARGET`: who was asked, and for what, so that an answer that went astray shows.
+    fn send_whoami(&self, request: &Request) {
+        let body = format!("{} {}\n", self.address, request.asked.as_deref().unwrap_or_default());
+        let mut out = self.site.core.head_buffer();
+        let framing = Framing::Length(body.len() as u64);
+        self.site.answers.borrow().write_head(&mut out, 200, framing, request.keep_alive, &[]);
+        if request.method != Method::Head {
+            out.extend_from_slice(body.as_bytes());
+        }
         self.stream.send(out);
     }
 
@@ -324,12 +343,17 @@ impl Connection {
 
 impl Request {
     fn of(head: &RequestHead, octets: &[u8]) -> Self {
+        let route = Route::of(head.path(octets));
         Self {
             method: head.method(),
-            route: Route::of(head.path(octets)),
+            route,
             framing: head.framing(),
             keep_alive: head.keep_alive(),
             expects_continue: head.expects_continue(),
+            asked: (route == Route::Whoami).then(|| {
+                let text = |octets| String::from_utf8_lossy(octets);
+                format!("{} {}", text(head.host()), text(head.target(octets))).into()
+            }),
         }
     }
 }

@@ -2,9 +2,11 @@
 //! against targets that misbehave. A module a command.
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
+mod changes;
 mod idle;
 mod origin;
 mod plans;
+mod reports;
 mod run;
 mod scripted;
 mod support;

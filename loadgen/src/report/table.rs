@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table};
 
-use crate::report::{ErrorKinds, Report};
+use super::{ErrorKinds, Report};
 
 /// A row a target; ratios and errors below it, where there are any.
 #[must_use]
@@ -49,7 +49,9 @@ pub fn render(report: &Report) -> String {
     out
 }
 
-fn kinds(kinds: &ErrorKinds) -> Vec<String> {
+/// Each kind of error that there was, in words.
+#[must_use]
+pub fn kinds(kinds: &ErrorKinds) -> Vec<String> {
     let all = [
         (kinds.connect, "could not connect"),
         (kinds.reset, "reset"),

@@ -1,0 +1,73 @@
+//! Latencies interval by interval as a log that HdrHistogram's tools read: its interval log, histograms in V2 and
+//! compressed.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{Instant, SystemTime};
+
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+
+use crate::error::Error;
+use crate::intervals::Interval;
+
+/// A log under way.
+pub struct Log {
+    place: String,
+    out: BufWriter<File>,
+    serializer: V2DeflateSerializer,
+    begin: Instant,
+}
+
+impl Log {
+    /// Begins one; the names of the targets are its tags.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn create(path: &Path, seed: u64) -> Result<Self, Error> {
+        let place = path.display().to_string();
+        let failed = |e: io::Error| unwritable(&place, &e);
+        let mut out = BufWriter::new(File::create(path).map_err(failed)?);
+        let (begin, now, version) = (Instant::now(), SystemTime::now(), env!("CARGO_PKG_VERSION"));
+        let mut serializer = V2DeflateSerializer::new();
+        IntervalLogWriterBuilder::new()
+            .add_comment(&format!("ringway-loadgen {version}, seed {seed}; values in ns, tags are targets"))
+            .add_comment("[Histogram log format version 1.3]")
+            .with_start_time(now)
+            .with_base_time(now)
+            .begin_log_with(&mut out, &mut serializer)
+            .map_err(failed)?;
+        Ok(Self { place, out, serializer, begin })
+    }
+
+    /// Appends an interval of a target's turn.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn append(&mut self, target: &str, interval: &Interval) -> Result<(), Error> {
+        // A tag ends at the first of these.
+        let tag = target.replace([',', ' ', '\r', '\n'], "_");
+        let at = interval.begin.saturating_duration_since(self.begin);
+        let written = IntervalLogWriterBuilder::new()
+            .begin_log_with(&mut self.out, &mut self.serializer)
+            .map_err(|e| e.to_string())
+            .and_then(|mut log| {
+                log.write_histogram(&interval.latency, at, interval.length, Tag::new(&tag))
+                    .map_err(|e| e.to_string())
+            });
+        written.map_err(|why| unwritable(&self.place, &why))
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.out.flush().map_err(|e| unwritable(&self.place, &e))
+    }
+}
+
+fn unwritable(place: &str, why: &dyn std::fmt::Display) -> Error {
+    Error::Input(format!("--hdr {place}: cannot be written: {why}; choose another place"))
+}
