@@ -10,3 +10,4 @@ mod reports;
 mod run;
 mod scripted;
 mod support;
+mod troubles;
