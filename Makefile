@@ -35,6 +35,7 @@ bench: ## the parts timed alone, then ringway beside nginx, haproxy and pingora:
 	@cargo build --release --locked --manifest-path bench/peers/pingora/Cargo.toml
 	@$(TARGET_DIR)/release/ringway-bench micro
 	@$(TARGET_DIR)/release/ringway-bench compare --ringway $(TARGET_DIR)/trained/ringway --dataset 4000000
+	@$(TARGET_DIR)/release/ringway-bench generators
 	@$(TARGET_DIR)/release/ringway-bench ratchet
 
 soak: install ## the tests with their long proofs at full length: bodies of 1 GiB, crowds of 9,000, a million mixed requests
@@ -80,6 +81,7 @@ demo: programs
 # Every micro-benchmark once, on little data, to see that it runs. The figures mean nothing here.
 bench-smoke: programs
 	@$(TARGET_DIR)/debug/ringway-bench micro --dataset 4000 --runs 1 --out $(TARGET_DIR)/bench-smoke
+	@$(TARGET_DIR)/debug/ringway-bench generators --rounds 1 --seconds 1
 
 # The ring driver against its fake kernel, under AddressSanitizer, which needs a switch on the stable compiler.
 asan: install

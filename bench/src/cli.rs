@@ -1,4 +1,4 @@
-//! The command line: `compare`, `neighbours`, `micro`, `ratchet`. Exit codes: 0 measured, 1 a gate or ratchet was missed, 2
+//! The command line: `compare`, `neighbours`, `generators`, `micro`, `ratchet`. Exit codes: 0 measured, 1 a gate or ratchet was missed, 2
 //! usage, 3 the measurement could not be made.
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::peers::{Peer, Programs};
 use crate::report::{self, Run};
 use crate::rounds::Plan;
 use crate::scene::{ORIGIN_PORT, Scene};
-use crate::{interrupt, micro, neighbours, owned, ratchet};
+use crate::{generators, interrupt, micro, neighbours, owned, ratchet};
 
 const MISSED: u8 = 1;
 const NOT_MEASURED: u8 = 3;
@@ -35,6 +35,8 @@ enum Command {
     Compare(CompareArgs),
     /// What services in trouble cost the others: latency at half load, in windows that take turns
     Neighbours(NeighboursArgs),
+    /// ringway-loadgen beside wrk, oha and h2load: CPU per request at one rate, and what each says of a stall
+    Generators(GeneratorsArgs),
     /// Nanoseconds per operation of the parts: head parse, look-up, apply, pick
     Micro(micro::MicroArgs),
     /// Counts that do not drift, against bench/accepted.toml
@@ -121,6 +123,28 @@ struct NeighboursArgs {
 }
 
 #[derive(Debug, Args)]
+struct GeneratorsArgs {
+    /// ringway-loadgen [default: beside this program]
+    #[arg(long, value_name = "PATH")]
+    loadgen: Option<PathBuf>,
+    #[arg(long, value_name = "PATH", default_value = "oha")]
+    oha: PathBuf,
+    /// The CPU that the origin has to itself
+    #[arg(long, value_name = "CPU", default_value_t = 0)]
+    origin_core: usize,
+    /// The CPU that the generators have to themselves
+    #[arg(long, value_name = "CPU", default_value_t = 1)]
+    generator_core: usize,
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    connections: u32,
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Length of one turn
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+}
+
+#[derive(Debug, Args)]
 struct RatchetArgs {
     #[command(flatten)]
     bed: Bed,
@@ -175,6 +199,7 @@ pub fn run() -> ExitCode {
     let done = interrupt::install().map_err(Failure::file("signals")).and_then(|()| match line.command {
         Command::Compare(args) => compare(&args, &mut out),
         Command::Neighbours(args) => neighbours(&args, &mut out),
+        Command::Generators(args) => generators(&args, &mut out),
         Command::Micro(args) => micro::run(&args, &mut out),
         Command::Ratchet(args) => ratchet(&args, &mut out),
     });
@@ -235,6 +260,19 @@ fn neighbours(args: &NeighboursArgs, out: &mut impl Write) -> Result<bool, Failu
     report::print(&run, out)
         .and_then(|()| writeln!(out, "Kept with all windows: {}", kept.display()))
         .map_err(Failure::file("standard output"))?;
+    Ok(true)
+}
+
+fn generators(args: &GeneratorsArgs, out: &mut impl Write) -> Result<bool, Failure> {
+    let options = generators::Options {
+        loadgen: args.loadgen.clone().unwrap_or_else(|| beside_this("ringway-loadgen")),
+        oha: args.oha.clone(),
+        cores: (args.origin_core, args.generator_core),
+        plan: Plan::of(usize::from(args.rounds)),
+        seconds: args.seconds,
+        connections: args.connections,
+    };
+    generators::run(&options, out)?;
     Ok(true)
 }
 

@@ -39,6 +39,8 @@ pub enum Failure {
     Descriptors { have: u64, need: u64 },
     #[error("the data set's snapshot {path}: {what}")]
     Snapshot { path: PathBuf, what: String },
+    #[error("{name} did not say what came of its run; its output:\n{output}")]
+    Unreadable { name: String, output: String },
     #[error("interrupted")]
     Interrupted,
 }

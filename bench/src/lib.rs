@@ -5,6 +5,7 @@
 //! ```text
 //! cli ──▶ compare ──▶ peers (configured alike) ──▶ rounds (turns A B A B) ──▶ stats ──▶ report
 //!    ├──▶ neighbours ringway alone, windows with and without services in trouble
+//!    ├──▶ generators ringway-loadgen beside wrk, oha and h2load
 //!    ├──▶ micro      closures timed: head parse, look-up, apply, pick
 //!    └──▶ ratchet    io_uring_enter calls and callgrind instructions per request
 //! ```
@@ -14,6 +15,7 @@ pub mod compare;
 pub mod data_set;
 pub mod failure;
 pub mod generator;
+pub mod generators;
 pub mod interrupt;
 pub mod limits;
 pub mod machine;

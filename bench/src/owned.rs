@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::limits::{OUTPUT_TAIL_BYTES, POLL_MILLIS, STOP_SECONDS};
+use crate::limits::{OUTPUT_TAIL_BYTES, POLL_MILLIS, READY_SECONDS, STOP_SECONDS};
 use crate::{interrupt, procfs};
 
 /// A running child. Dropping it sends SIGTERM, waits [`STOP_SECONDS`], then SIGKILLs it and its own children.
@@ -63,6 +63,26 @@ impl Owned {
             Ok(String::from_utf8_lossy(&octets).into_owned())
         };
         read().unwrap_or_else(|error| format!("({error})"))
+    }
+
+    /// What follows `start` in the first line that the child printed so, once it has.
+    pub fn says<T: std::str::FromStr>(&mut self, start: &str) -> Result<T, Failure> {
+        let deadline = Instant::now() + Duration::from_secs(READY_SECONDS);
+        loop {
+            interrupt::check()?;
+            let said = self.output_tail();
+            let whole = said.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            if let Some(value) =
+                whole.filter_map(|line| line.trim_end().strip_prefix(start)?.parse().ok()).next()
+            {
+                return Ok(value);
+            }
+            self.check_alive()?;
+            if Instant::now() >= deadline {
+                return Err(Failure::Unreadable { name: self.name.clone(), output: said });
+            }
+            sleep(Duration::from_millis(POLL_MILLIS));
+        }
     }
 
     /// [`Failure::Ended`] if the child is no longer there.

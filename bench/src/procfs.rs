@@ -74,6 +74,16 @@ fn ticks(stat: &str) -> Option<(u64, u64)> {
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
+/// CPU time of all children that have ended and been waited for, with their own: fields 16 and 17 of proc_pid_stat(5), in
+/// ticks.
+pub fn children_cpu() -> std::time::Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks: u64 =
+        fields.split_ascii_whitespace().skip(13).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    std::time::Duration::from_millis(ticks * 10)
+}
+
 fn first_number(text: &str) -> Option<u64> {
     text.split_ascii_whitespace().next()?.parse().ok()
 }
@@ -149,6 +159,16 @@ mod tests {
         let stat = "42 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 1234 567 0 0 20 0 1 0 99";
         assert_eq!(ticks(stat), Some((1234, 567)));
         assert_eq!(ticks("42 (a) S 1"), None);
+    }
+
+    #[test]
+    fn children_count_once_they_have_ended() {
+        let before = children_cpu();
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]);
+        assert!(child.status().unwrap().success());
+        let spent = children_cpu().saturating_sub(before);
+        assert!(spent >= std::time::Duration::from_millis(50), "{spent:?}");
     }
 
     #[test]
