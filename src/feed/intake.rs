@@ -124,7 +124,7 @@ impl Intake {
                 self.stats.applied.inc();
                 Verdict::Applied
             }
-            Outcome::Stale => {
+            Outcome::Stale | Outcome::Fenced => {
                 self.stats.stale.inc();
                 Verdict::Nothing
             }

@@ -3,9 +3,11 @@
 //!
 //! ```text
 //! JSON line ── change::parse ──▶ Change ── Table::apply ──▶ Table ── publish ──▶ View ── host ──▶ HostHit
+//!                                                             │ overlay: what changed lately
+//!                                                             │ levels: at most 4 files of what changed before that
 //!                                                             │ base: one Snapshot, mapped, shared
-//!                                                             │ overlay: what changed since
 //! ```
+//! The newest layer that has a key answers. [`Layer`] names the one, [`View::stored`] tells it.
 //!
 //! The request path:
 //! ```text
@@ -19,6 +21,24 @@
 //!
 //! A base: `snapshot::build(changes, path, &BuildOptions::default(), &mut |_| ())?` writes one,
 //! `Table::with_base(Arc::new(Snapshot::open(path)?), &region)` starts from it.
+//!
+//! Chores: the overlay is flushed to levels, levels are merged, the base is made anew (S3). The writer's thread takes
+//! the [`Work`], any other does it, as slowly as `pace` wants, and the writer's installs what comes of it. Neither
+//! step takes longer than a change; readers find the same before and after.
+//! ```text
+//! match table.due() {                                          // a flush at half the overlay's bound; merges by size
+//!     Some(Due::Flush) => work = table.flush()?,               // frozen, Send; changes go on meanwhile
+//!     Some(Due::Merge(levels)) => work = table.merge(levels)?, // neighbours, 0 the newest
+//!     None if an_hour_has_passed => work = table.rebuild(Forget::KnownTo(three_days_old)),
+//!     None => …
+//! }
+//! let built = work.build(&path, offsets, &mut |progress| throttle.pace(progress))?;   // elsewhere
+//! let retired = table.install(&built)?;                        // Refusal::Levels: merge, then install again
+//! publish(table.publish());                                    // one swap for each core
+//! waiting.push(retired);                                       // keep until all cores have it, then remove the files
+//! ```
+//! After a restart: `Table::with_layers(base, levels, &region)?`, newest level first, then the log from the offsets of
+//! the newest file. A [`Refusal`] loses nothing: the change, or the file, is to be offered again later.
 //!
 //! An inline feed:
 //! ```text
@@ -53,5 +73,5 @@ mod wire;
 
 pub use digest::Digest;
 pub use region::RegionKey;
-pub use table::{Outcome, Refusal, Table};
-pub use view::{Endpoints, Expected, HostHit, ServiceRef, View};
+pub use table::{Built, Due, Forget, Outcome, Refusal, Retired, Table, Work, WorkError};
+pub use view::{Endpoints, Expected, HostHit, Layer, ServiceRef, Stored, View};

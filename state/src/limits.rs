@@ -21,8 +21,18 @@ pub const REGIONS_PER_SERVICE_MAX: usize = 64;
 pub const OVERLAY_KEYS_MAX: usize = 65_536;
 /// Octets that an overlay's entries may hold.
 pub const OVERLAY_OCTETS_MAX: usize = 32 << 20;
+/// An overlay this large is to be flushed to a level: half, so that as much again fits while the level is written.
+pub const OVERLAY_FLUSH_KEYS: usize = OVERLAY_KEYS_MAX / 2;
+/// Likewise.
+pub const OVERLAY_FLUSH_OCTETS: usize = OVERLAY_OCTETS_MAX / 2;
+/// Levels between overlay and base: a look-up may have to ask each.
+pub const LEVELS_MAX: usize = 4;
+/// Levels from which on some are to be merged, so that there is room for the next flush meanwhile.
+pub(crate) const LEVELS_MERGE: usize = LEVELS_MAX - 1;
 /// Shards of one overlay map: a publication copies one pointer for each, a change the slots of one.
 pub(crate) const OVERLAY_SHARDS: usize = 512;
+/// Shards that one change clears of what a level has taken over: a slice that a change can wait for.
+pub(crate) const OVERLAY_SHARDS_SHED: usize = 8;
 
 /// Partitions of the log in a snapshot's offset vector, which stands in the header's page.
 pub const PARTITIONS_MAX: usize = 256;

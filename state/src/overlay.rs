@@ -10,10 +10,10 @@
 //! Rejected: one map per core (every change applied once per core, and their memory twice); a hash array
 //! mapped trie (the same costs at this size, several times the code).
 
-use std::{iter, sync::Arc};
+use std::{iter, ops::Range, sync::Arc};
 
 use crate::{
-    hash::{Hasher, splitmix64},
+    hash::{Hasher, hash64},
     id::Region,
     limits::OVERLAY_SHARDS,
     record::{Change, HostValue, Key, Record, Service},
@@ -34,31 +34,30 @@ struct Slot {
     change: Arc<Change>,
 }
 
-/// Where the overlay keeps what: a seed for each kind of key.
+/// Where the overlay keeps what. Names and ids are hashed as the files beneath hash them, so that one hash of a
+/// name asks all layers.
 #[derive(Clone, Copy)]
-pub(crate) struct Seeds {
-    pub(crate) host: Hasher,
-    pub(crate) service: Hasher,
-    endpoints: Hasher,
+pub(crate) struct Keys {
+    pub(crate) seed: u64,
+    pub(crate) hasher: Hasher,
 }
 
-impl Seeds {
-    pub(crate) fn new(mut seed: u64) -> Self {
-        let mut next = || Hasher::new(splitmix64(&mut seed));
-        Self { host: next(), service: next(), endpoints: next() }
+impl Keys {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, hasher: Hasher::new(seed) }
     }
 
     pub(crate) fn hash(&self, key: &Key) -> u64 {
         match key {
-            Key::Host(name) => self.host.hash(name.as_str().as_bytes()),
-            Key::Service(id) => self.service.hash(id.as_str().as_bytes()),
-            Key::Endpoints(id, region) => self.endpoints_in(region).hash(id.as_str().as_bytes()),
+            Key::Host(name) => self.hasher.hash(name.as_str().as_bytes()),
+            Key::Service(id) => self.hasher.hash(id.as_str().as_bytes()),
+            Key::Endpoints(id, region) => self.hasher.hash(id.as_str().as_bytes()) ^ self.salt(region),
         }
     }
 
-    /// For the ids of services with endpoints in `region`.
-    pub(crate) fn endpoints_in(&self, region: &Region) -> Hasher {
-        Hasher::new(self.endpoints.hash(region.as_str().as_bytes()))
+    /// What keeps a service's endpoint set in `region` apart from the service, and from its other sets.
+    pub(crate) fn salt(&self, region: &Region) -> u64 {
+        hash64(!self.seed, region.as_str().as_bytes())
     }
 }
 
@@ -86,6 +85,24 @@ impl Overlay {
         same_hash.map(|slot| &*slot.change).find(|change| is_key(&change.record))
     }
 
+    pub(crate) fn host(&self, hash: u64, name: &[u8]) -> Option<&Change> {
+        self.find(
+            hash,
+            |record| matches!(record, Record::Host(known, _) if known.as_str().as_bytes() == name),
+        )
+    }
+
+    pub(crate) fn service(&self, hash: u64, id: &str) -> Option<&Change> {
+        self.find(hash, |record| matches!(record, Record::Service(known, _) if known.as_str() == id))
+    }
+
+    pub(crate) fn endpoints(&self, hash: u64, id: &str, region: &Region) -> Option<&Change> {
+        self.find(
+            hash,
+            |record| matches!(record, Record::Endpoints(known, at, _) if known.as_str() == id && at == region),
+        )
+    }
+
     /// Puts `change` in the place of the one with its key, or beside the others.
     pub(crate) fn insert(&mut self, hash: u64, change: Change) {
         let shard = &mut Arc::make_mut(&mut self.shards)[shard_of(hash)];
@@ -102,6 +119,32 @@ impl Overlay {
         let new = iter::once(Slot { hash, change: Arc::new(change) });
         let after = after.iter().filter(|slot| !is_same(slot)).cloned();
         *shard = before.iter().cloned().chain(new).chain(after).collect();
+    }
+
+    /// Whether the two are one and the same, and not only equal.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shards, &other.shards)
+    }
+
+    /// Drops what stands in `frozen`, an earlier state of this, and was not replaced since, from a few shards.
+    pub(crate) fn shed(&mut self, frozen: &Self, shards: Range<usize>) {
+        let (Some(mine), Some(theirs)) =
+            (Arc::make_mut(&mut self.shards).get_mut(shards.clone()), frozen.shards.get(shards))
+        else {
+            return;
+        };
+        for (mine, theirs) in mine.iter_mut().zip(theirs) {
+            let stands = |slot: &&Slot| {
+                let start = theirs.partition_point(|other| other.hash < slot.hash);
+                let mut same_hash = theirs[start..].iter().take_while(|other| other.hash == slot.hash);
+                !same_hash.any(|other| Arc::ptr_eq(&other.change, &slot.change))
+            };
+            let kept: Shard = mine.iter().filter(stands).cloned().collect();
+            let left = mine.iter().map(|slot| octets(&slot.change)).sum::<usize>();
+            self.keys -= mine.len() - kept.len();
+            self.octets -= left - kept.iter().map(|slot| octets(&slot.change)).sum::<usize>();
+            *mine = kept;
+        }
     }
 
     /// All changes, in no order that means anything.

@@ -72,6 +72,16 @@ impl Record {
         }
     }
 
+    /// Whether this is a value of `key`.
+    pub(crate) fn is_about(&self, key: &Key) -> bool {
+        match (self, key) {
+            (Record::Host(name, _), Key::Host(wanted)) => name == wanted,
+            (Record::Service(id, _), Key::Service(wanted)) => id == wanted,
+            (Record::Endpoints(id, region, _), Key::Endpoints(wanted, at)) => id == wanted && region == at,
+            _ => false,
+        }
+    }
+
     /// Whether this removes its key.
     pub fn is_grave(&self) -> bool {
         match self {

@@ -31,6 +31,7 @@ pub(crate) struct BodyBuilder<'a> {
     seed: u64,
     hasher: Hasher,
     out: BlockWriter<BufWriter<&'a File>>,
+    forgotten: &'a dyn Fn(&Change) -> bool,
     progress: &'a mut dyn FnMut(Progress),
     regions: Regions,
     tally: Tally,
@@ -48,10 +49,17 @@ struct Placed {
 }
 
 impl<'a> BodyBuilder<'a> {
-    pub(crate) fn new(file: &'a File, path: &Path, seed: u64, progress: &'a mut dyn FnMut(Progress)) -> Self {
+    pub(crate) fn new(
+        file: &'a File,
+        path: &Path,
+        seed: u64,
+        forgotten: &'a dyn Fn(&Change) -> bool,
+        progress: &'a mut dyn FnMut(Progress),
+    ) -> Self {
         let out = BlockWriter::new(BufWriter::new(file), path);
         let (regions, tally) = (Regions::default(), Tally::default());
-        Self { seed, hasher: Hasher::new(seed), out, progress, regions, tally, names: Vec::new() }
+        let hasher = Hasher::new(seed);
+        Self { seed, hasher, out, forgotten, progress, regions, tally, names: Vec::new() }
     }
 
     /// All of the body and its checksums. The header that comes back lacks the offset vector.
@@ -80,6 +88,9 @@ impl<'a> BodyBuilder<'a> {
         let (mut mapped, mut others) = (Vec::new(), Vec::new());
         for (done, group) in (1..).zip(stage.groups()) {
             for (slot, change) in stage.newest(group) {
+                if (self.forgotten)(&change) {
+                    continue;
+                }
                 self.tally.count(&change);
                 match service_of(&change) {
                     Some(id) => {
@@ -113,7 +124,8 @@ impl<'a> BodyBuilder<'a> {
             let mut mine: Vec<(Placed, Change)> =
                 mine.iter().filter_map(|placed| Some((*placed, hosts.change(placed.at)?))).collect();
             starts.start(first.hash, self.out.position())?;
-            let newest: Vec<Change> = stage.newest(group).into_iter().map(|(_, change)| change).collect();
+            let newest = stage.newest(group).into_iter().map(|(_, change)| change);
+            let newest: Vec<Change> = newest.filter(|change| !(self.forgotten)(change)).collect();
             for changes in newest.chunk_by(|a, b| subject(a) == subject(b)) {
                 self.put_service(changes, &mut mine)?;
             }

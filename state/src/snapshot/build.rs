@@ -68,14 +68,25 @@ pub fn build(
     options: &BuildOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Stats, BuildError> {
+    build_without(&|_| false, changes, out, options, progress)
+}
+
+/// The same, without those of the newest that are `forgotten`.
+pub(crate) fn build_without(
+    forgotten: &dyn Fn(&Change) -> bool,
+    changes: impl IntoIterator<Item = Change>,
+    out: &Path,
+    options: &BuildOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Stats, BuildError> {
     if options.offsets.len() > PARTITIONS_MAX {
         return Err(BuildError::Partitions { found: options.offsets.len(), max: PARTITIONS_MAX });
     }
     let mut staged = Staged::read(changes, progress);
     let seed = staged.arrange(options.seed)?;
     let file = Partial::create(out)?;
-    let written =
-        BodyBuilder::new(file.body(), out, seed, progress).write(&staged.services, &staged.hosts)?;
+    let written = BodyBuilder::new(file.body(), out, seed, forgotten, progress)
+        .write(&staged.services, &staged.hosts)?;
     let header = Header { offsets: options.offsets.clone(), ..written };
     file.commit(&header)?;
     let Header { counts, digest, .. } = header;

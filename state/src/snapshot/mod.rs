@@ -24,8 +24,12 @@ mod services;
 mod stage;
 mod writer;
 
-use std::{ops::Range, path::Path};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
+pub(crate) use self::build::build_without;
 #[cfg(test)]
 pub(crate) use self::file::reseal;
 use self::{
@@ -42,7 +46,7 @@ pub use self::{
 };
 pub(crate) use self::{
     hosts::{Entry as HostEntry, Kind},
-    services::{PackedSet, ServiceRecord},
+    services::{Held, PackedSet, ServiceRecord},
 };
 use crate::{
     hash::Hasher,
@@ -58,6 +62,7 @@ const LINES: usize = 4;
 
 /// A verified snapshot, mapped read-only. Share it by `Arc`.
 pub struct Snapshot {
+    path: PathBuf,
     mapped: Mapped,
     hasher: Hasher,
     /// Where the heap stands in the file.
@@ -88,6 +93,7 @@ impl Snapshot {
             })
         };
         Ok(Self {
+            path: path.to_owned(),
             hasher: Hasher::new(mapped.header.seed),
             heap: place(&root.heap)?,
             directory: copy(&root.directory)?,
@@ -100,6 +106,11 @@ impl Snapshot {
     /// Counts, digest and offset vector.
     pub fn header(&self) -> &Header {
         &self.mapped.header
+    }
+
+    /// Where the file was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Octets of the file.
@@ -135,12 +146,26 @@ impl Snapshot {
         }
     }
 
+    /// Whether a value of `key` is here, a grave too.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        match key {
+            Key::Host(name) => self.host(name.as_str().as_bytes()).is_some(),
+            Key::Service(_) | Key::Endpoints(..) => self.change(key).is_some(),
+        }
+    }
+
     #[inline]
     pub(crate) fn host(&self, name: &[u8]) -> Option<HostEntry<'_>> {
+        self.host_under(self.hasher.hash(name), name)
+    }
+
+    /// `hash` is the name's, as [`Snapshot::hash`] has it.
+    #[inline]
+    pub(crate) fn host_under(&self, hash: u64, name: &[u8]) -> Option<HostEntry<'_>> {
         if name.is_empty() {
             return None; // an empty slot of the index leads to one
         }
-        index::find(self.index.octets(), self.hasher.hash(name), |at| {
+        index::find(self.index.octets(), hash, |at| {
             self.fetch_entry_at(at);
             hosts::entry_of(self.heap(), at, name)
         })
@@ -169,8 +194,22 @@ impl Snapshot {
     }
 
     pub(crate) fn service(&self, id: &str) -> Option<ServiceRecord<'_>> {
-        let bucket = self.directory().bucket(self.hasher.hash(id.as_bytes()))?;
+        self.service_under(self.hasher.hash(id.as_bytes()), id)
+    }
+
+    /// `hash` is the id's, as [`Snapshot::hash`] has it.
+    pub(crate) fn service_under(&self, hash: u64, id: &str) -> Option<ServiceRecord<'_>> {
+        let bucket = self.directory().bucket(hash)?;
         services::records(self.heap(), bucket).map_while(|record| record).find(|record| record.id() == id)
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.mapped.header.seed
+    }
+
+    /// The hash of a host name or service id, as the file has it.
+    pub(crate) fn hash(&self, name: &[u8]) -> u64 {
+        self.hasher.hash(name)
     }
 
     /// The number that the records have for a region.

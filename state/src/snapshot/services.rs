@@ -118,6 +118,29 @@ pub(crate) fn records(heap: &[u8], part: Range<usize>) -> impl Iterator<Item = O
     })
 }
 
+/// What one file has of a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Held<T> {
+    /// Nothing: an older file may have something.
+    Absent,
+    Grave,
+    Live(T),
+}
+
+impl<T> Held<T> {
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self, Held::Live(_))
+    }
+
+    #[inline]
+    pub(crate) fn live(self) -> Option<T> {
+        match self {
+            Held::Live(value) => Some(value),
+            Held::Absent | Held::Grave => None,
+        }
+    }
+}
+
 /// Packed endpoints of one set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PackedSet<'a> {
@@ -161,26 +184,34 @@ impl<'a> ServiceRecord<'a> {
         self.behind_head().and_then(|octets| Cursor::new(octets).text()).unwrap_or_default()
     }
 
-    /// The live endpoints in the region of that number.
+    /// The endpoints in the region of that number.
     #[inline]
-    pub(crate) fn endpoints(&self, region: u64) -> Option<PackedSet<'a>> {
+    pub(crate) fn endpoints(&self, region: u64) -> Held<PackedSet<'a>> {
+        self.find_set(region).unwrap_or(Held::Absent)
+    }
+
+    /// `None` where the octets make no sense.
+    #[inline]
+    fn find_set(&self, region: u64) -> Option<Held<PackedSet<'a>>> {
         let mut from = self.behind_id()?;
         for _ in 0..from.number()? {
             let head = from.number()?;
             let length = from.length()?;
             let set = from.octets(length)?;
-            if head == region << 1 {
-                let mut set = Cursor::new(set);
-                set.version()?;
-                return PackedSet::read(&mut set);
+            if head >> 1 == region {
+                return if head & 1 == 0 { read_set(set).map(Held::Live) } else { Some(Held::Grave) };
             }
         }
-        None
+        Some(Held::Absent)
     }
 
-    /// Whether a service stands here, rather than a grave or nothing.
-    pub(crate) fn is_known(&self) -> bool {
-        self.behind_sets().is_some_and(|mut from| from.octet() == Some(PRESENT))
+    /// Whether a service stands here, or a grave, or nothing.
+    pub(crate) fn service(&self) -> Held<()> {
+        match self.behind_sets().and_then(|mut from| from.octet()) {
+            Some(PRESENT) => Held::Live(()),
+            Some(GRAVE) => Held::Grave,
+            _ => Held::Absent,
+        }
     }
 
     /// All that the record holds: the service, if there is one, then its endpoint sets. `None` where the
@@ -226,6 +257,13 @@ impl<'a> ServiceRecord<'a> {
         }
         Some(from)
     }
+}
+
+#[inline]
+fn read_set(octets: &[u8]) -> Option<PackedSet<'_>> {
+    let mut set = Cursor::new(octets);
+    set.version()?;
+    PackedSet::read(&mut set)
 }
 
 fn service(from: &mut Cursor<'_>, region: impl Fn(u64) -> Option<Region>) -> Option<Service> {

@@ -112,6 +112,9 @@ fn below(bound: u8, random: &mut u64) -> u8 {
 
 /// Every question that a view answers, answered as the model does.
 pub(crate) fn assert_equal(view: &View, model: &Model) {
+    let mut stored: Vec<Change> = view.changes().map(Result::unwrap).collect();
+    stored.sort_by_key(|change| change.record.key());
+    assert_eq!(stored, model.changes().cloned().collect::<Vec<_>>(), "each key once, with its newest value");
     for key in all_keys() {
         assert_eq!(view.change(&key).as_ref(), model.change(&key), "{key}");
         let Key::Host(name) = &key else { continue };

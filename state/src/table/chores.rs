@@ -1,0 +1,164 @@
+//! What keeps the overlay small: it is flushed to levels, levels are merged, the base is made anew. The table
+//! only says what is to be done, and takes the result; [`Work`] does it elsewhere.
+
+use std::{ops::Range, sync::Arc};
+
+use super::{
+    Refusal, Table,
+    work::{Built, Forget, Makes, Work},
+};
+use crate::{
+    limits::{
+        LEVELS_MAX, LEVELS_MERGE, OVERLAY_FLUSH_KEYS, OVERLAY_FLUSH_OCTETS, OVERLAY_SHARDS,
+        OVERLAY_SHARDS_SHED,
+    },
+    overlay::Overlay,
+    snapshot::Snapshot,
+    view::View,
+};
+
+/// What is to be done now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Due {
+    /// [`Table::flush`]
+    Flush,
+    /// [`Table::merge`] of these levels.
+    Merge(Range<usize>),
+}
+
+/// What an installed file has replaced. Keep it until every core has taken a later view, then drop it away from
+/// the cores; then the files may go.
+#[derive(Default)]
+pub struct Retired {
+    pub files: Vec<Arc<Snapshot>>,
+}
+
+impl Table {
+    /// What should be done next; work that was taken and not yet installed is not known here. When the base is to
+    /// be made anew is the caller's to say, by the clock.
+    pub fn due(&self) -> Option<Due> {
+        let (keys, octets) = self.overlay_size();
+        let is_large = keys >= OVERLAY_FLUSH_KEYS || octets >= OVERLAY_FLUSH_OCTETS;
+        if is_large && self.shedding.is_none() && self.view.levels().len() < LEVELS_MAX {
+            return Some(Due::Flush);
+        }
+        let octets: Vec<u64> = self.view.levels().iter().map(|level| level.octets()).collect();
+        merge_due(&octets).map(Due::Merge)
+    }
+
+    /// Takes what the overlay holds, to be made a level of. One at a time: a second flush outdates the first.
+    ///
+    /// # Errors
+    /// [`Refusal::Levels`].
+    pub fn flush(&mut self) -> Result<Work, Refusal> {
+        if self.view.levels().len() >= LEVELS_MAX {
+            return Err(Refusal::Levels);
+        }
+        while self.shed() {}
+        let overlay = self.view.overlay().clone();
+        self.frozen = Some(overlay.clone());
+        Ok(self.work(Some(overlay), Vec::new(), Makes::Level))
+    }
+
+    /// Takes neighbouring levels, to be made one. 0 is the newest.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSuchLevels`], also where they are fewer than two.
+    pub fn merge(&self, levels: Range<usize>) -> Result<Work, Refusal> {
+        let levels = self.view.levels().get(levels).filter(|levels| levels.len() > 1);
+        Ok(self.work(None, levels.ok_or(Refusal::NoSuchLevels)?.to_vec(), Makes::Level))
+    }
+
+    /// Takes base and levels, to be made a new base. What the overlay holds stays there.
+    pub fn rebuild(&self, forget: Forget) -> Work {
+        let files = self.view.levels().iter().chain(self.view.base()).cloned().collect();
+        self.work(None, files, Makes::Base(forget))
+    }
+
+    fn work(&self, overlay: Option<Overlay>, files: Vec<Arc<Snapshot>>, makes: Makes) -> Work {
+        Work { overlay, files, makes, seed: self.view.keys().seed }
+    }
+
+    /// Puts a file in the place of what it was made of; readers see it with the next publication, and find what
+    /// they found before. Other work may have been installed since it was taken, if it was made of other things.
+    /// The overlay is cleared of what a new level has taken over by and by, a slice with each change applied.
+    ///
+    /// # Errors
+    /// [`Refusal::Levels`], if there is no room for one more; [`Refusal::Outdated`], if what it was made of is gone.
+    pub fn install(&mut self, built: &Built) -> Result<Retired, Refusal> {
+        let Built { work, file } = built;
+        match (&work.overlay, &work.makes) {
+            (Some(overlay), _) => self.install_flushed(overlay, file),
+            (None, Makes::Level) => self.install_merged(&work.files, file),
+            (None, Makes::Base(_)) => self.install_base(&work.files, file),
+        }
+    }
+
+    fn install_flushed(&mut self, overlay: &Overlay, file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
+        if self.shedding.is_some() || !self.frozen.as_ref().is_some_and(|frozen| frozen.is(overlay)) {
+            return Err(Refusal::Outdated);
+        }
+        if self.view.levels().len() >= LEVELS_MAX {
+            return Err(Refusal::Levels);
+        }
+        let levels = [file].into_iter().chain(self.view.levels()).cloned().collect();
+        self.stand_on(self.view.base().cloned(), levels);
+        self.shedding = Some(0);
+        Ok(Retired::default())
+    }
+
+    fn install_merged(&mut self, files: &[Arc<Snapshot>], file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
+        let levels = self.view.levels();
+        let at = levels.windows(files.len()).position(|run| is_same(run, files)).ok_or(Refusal::Outdated)?;
+        let (newer, older) = (&levels[..at], &levels[at + files.len()..]);
+        let levels = newer.iter().chain([file]).chain(older).cloned().collect();
+        self.stand_on(self.view.base().cloned(), levels);
+        Ok(Retired { files: files.to_vec() })
+    }
+
+    fn install_base(&mut self, files: &[Arc<Snapshot>], file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
+        let stack: Vec<_> = self.view.levels().iter().chain(self.view.base()).cloned().collect();
+        let newer = stack.len().checked_sub(files.len()).ok_or(Refusal::Outdated)?;
+        if !is_same(&stack[newer..], files) {
+            return Err(Refusal::Outdated);
+        }
+        self.stand_on(Some(Arc::clone(file)), stack[..newer].into());
+        Ok(Retired { files: files.to_vec() })
+    }
+
+    fn stand_on(&mut self, base: Option<Arc<Snapshot>>, levels: Arc<[Arc<Snapshot>]>) {
+        let (keys, local) = (*self.view.keys(), self.view.local().name().clone());
+        self.view = View::new(base, levels, self.view.overlay().clone(), keys, &local);
+    }
+
+    /// Clears the next slice of the overlay of what the newest level has taken over. Whether there is more to do.
+    pub fn shed(&mut self) -> bool {
+        let (Some(from), Some(frozen)) = (self.shedding, &self.frozen) else { return false };
+        let to = (from + OVERLAY_SHARDS_SHED).min(OVERLAY_SHARDS);
+        self.view.change_overlay(|overlay| overlay.shed(frozen, from..to));
+        self.shedding = (to < OVERLAY_SHARDS).then_some(to);
+        if self.shedding.is_none() {
+            self.frozen = None;
+        }
+        self.shedding.is_some()
+    }
+}
+
+fn is_same(some: &[Arc<Snapshot>], others: &[Arc<Snapshot>]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(one, other)| Arc::ptr_eq(one, other))
+}
+
+/// Which levels of these sizes, newest first, are to be merged: the newest, down to where the next older is so
+/// much larger that it is better left alone.
+fn merge_due(octets: &[u64]) -> Option<Range<usize>> {
+    /// How many times the size of those merged an older level has to be, to be left alone.
+    const LARGER: u64 = 4;
+    if octets.len() < LEVELS_MERGE {
+        return None;
+    }
+    let is_enough = |count: &usize| {
+        let merged: u64 = octets.iter().take(*count).sum();
+        octets.get(*count).is_none_or(|&older| older / LARGER >= merged)
+    };
+    (2..=octets.len()).find(is_enough).map(|count| 0..count)
+}

@@ -1,0 +1,161 @@
+//! The writer's table: applies changes, publishes views.
+
+mod chores;
+mod work;
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+};
+
+pub use self::{
+    chores::{Due, Retired},
+    work::{Built, Forget, Work, WorkError},
+};
+use crate::{
+    digest::Digest,
+    id::Region,
+    limits::{LEVELS_MAX, OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX},
+    overlay::{self, Keys, Overlay},
+    record::Change,
+    snapshot::Snapshot,
+    view::View,
+};
+
+/// One writer's handle on the route table. Not shared: readers hold the views it publishes.
+pub struct Table {
+    view: View,
+    digest: Digest,
+    scratch: Vec<u8>,
+    /// The overlay as the last flush took it.
+    frozen: Option<Overlay>,
+    /// Shards of the overlay that are still to be cleared of what the newest level has taken over.
+    shedding: Option<usize>,
+}
+
+/// What became of a change. Only [`Outcome::Applied`] changed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Applied,
+    /// Its key already has this version or a newer one.
+    Stale,
+    /// Its writer has lost the key to one of a newer epoch.
+    Fenced,
+    Refused(Refusal),
+}
+
+/// Why the table does not take something now. Nothing has changed then, and nothing is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the overlay holds {OVERLAY_KEYS_MAX} keys, its most; flush it to a level")]
+    OverlayKeys,
+    #[error("the overlay holds {OVERLAY_OCTETS_MAX} octets, its most; flush it to a level")]
+    OverlayOctets,
+    #[error("there are {LEVELS_MAX} levels, their most; merge some")]
+    Levels,
+    #[error("there are no such levels")]
+    NoSuchLevels,
+    #[error(
+        "the table stands on other files, or another flush was begun, since this was taken; take it again"
+    )]
+    Outdated,
+}
+
+impl Table {
+    /// An empty table on a node in `local`.
+    pub fn new(local: &Region) -> Self {
+        Self::over(None, Arc::new([]), Digest::default(), local)
+    }
+
+    /// What `base` holds, on a node in `local`.
+    pub fn with_base(base: Arc<Snapshot>, local: &Region) -> Self {
+        let digest = base.header().digest;
+        Self::over(Some(base), Arc::new([]), digest, local)
+    }
+
+    /// What base and levels hold, newest level first, as they stood in the table that made them.
+    ///
+    /// # Errors
+    /// [`Refusal::Levels`].
+    pub fn with_layers(
+        base: Option<Arc<Snapshot>>,
+        levels: Vec<Arc<Snapshot>>,
+        local: &Region,
+    ) -> Result<Self, Refusal> {
+        if levels.len() > LEVELS_MAX {
+            return Err(Refusal::Levels);
+        }
+        let mut table = Self::over(base, levels.into(), Digest::default(), local);
+        for change in table.view.changes().flatten() {
+            table.digest.add(&change, &mut table.scratch);
+        }
+        Ok(table)
+    }
+
+    fn over(
+        base: Option<Arc<Snapshot>>,
+        levels: Arc<[Arc<Snapshot>]>,
+        digest: Digest,
+        local: &Region,
+    ) -> Self {
+        // Keyed afresh for each base, so that nobody can register names that fall into one shard.
+        let deepest = base.as_ref().or(levels.last());
+        let seed = deepest.map_or_else(|| RandomState::new().hash_one(0), |file| file.seed());
+        let view = View::new(base, levels, Overlay::new(), Keys::new(seed), local);
+        Self { view, digest, scratch: Vec::new(), frozen: None, shedding: None }
+    }
+
+    /// Last writer wins, per key: order, duplicates and replay do no harm.
+    pub fn apply(&mut self, change: Change) -> Outcome {
+        self.shed();
+        let key = change.record.key();
+        let stored = self.view.change(&key);
+        if let Some(stored) = &stored
+            && stored.version >= change.version
+        {
+            let is_fenced = change.version.epoch < stored.version.epoch;
+            return if is_fenced { Outcome::Fenced } else { Outcome::Stale };
+        }
+        let hash = self.view.keys().hash(&key);
+        if let Some(refusal) = self.refusal(hash, &change) {
+            return Outcome::Refused(refusal);
+        }
+        if let Some(stored) = stored {
+            self.digest.remove(&stored, &mut self.scratch);
+        }
+        self.digest.add(&change, &mut self.scratch);
+        self.view.change_overlay(|overlay| overlay.insert(hash, change));
+        Outcome::Applied
+    }
+
+    fn refusal(&mut self, hash: u64, change: &Change) -> Option<Refusal> {
+        let overlay = self.view.overlay();
+        let key = change.record.key();
+        let replaced = overlay.find(hash, |record| record.is_about(&key));
+        if replaced.is_none() && overlay.keys() >= OVERLAY_KEYS_MAX {
+            return Some(Refusal::OverlayKeys);
+        }
+        let octets = overlay.octets() + overlay::octets(change) - replaced.map_or(0, overlay::octets);
+        (octets > OVERLAY_OCTETS_MAX).then_some(Refusal::OverlayOctets)
+    }
+
+    /// The state as it is now, for readers. Costs a few reference counts.
+    pub fn publish(&self) -> View {
+        self.view.clone()
+    }
+
+    /// Of the state as it is now.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// Mapped host names and tombstones of the base; 0 without one.
+    pub fn base_hosts(&self) -> u64 {
+        self.view.base_hosts()
+    }
+
+    /// Keys and octets that the overlay holds.
+    pub fn overlay_size(&self) -> (usize, usize) {
+        (self.view.overlay().keys(), self.view.overlay().octets())
+    }
+}

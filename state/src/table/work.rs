@@ -1,0 +1,105 @@
+//! What takes long, done elsewhere: files made of what the table held when the work was taken.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    overlay::Overlay,
+    record::Change,
+    snapshot::{self, BuildError, BuildOptions, OpenError, Progress, Snapshot},
+};
+
+/// One file to be made: a level of an overlay, one of several, or a base of all. Holds what it needs, and may go
+/// to another thread.
+#[derive(Clone)]
+pub struct Work {
+    pub(super) overlay: Option<Overlay>,
+    /// Newest first.
+    pub(super) files: Vec<Arc<Snapshot>>,
+    pub(super) makes: Makes,
+    /// Of the files beneath, so that one hash asks all layers.
+    pub(super) seed: u64,
+}
+
+#[derive(Clone)]
+pub(super) enum Makes {
+    Level,
+    Base(Forget),
+}
+
+/// Which graves a new base leaves out. A grave must outlast every message and file with an older value of its key
+/// (72 hours, S5), and changes carry no time. So what is known to be old enough is told by a file: a grave in a
+/// snapshot that was made so long ago is at least as old.
+#[derive(Clone, Default)]
+pub enum Forget {
+    #[default]
+    Nothing,
+    /// Graves that this snapshot has too, of the same version. The caller vouches for its age.
+    KnownTo(Arc<Snapshot>),
+}
+
+/// A file that was made, verified and mapped, to be put into the table it was taken from.
+#[derive(Clone)]
+pub struct Built {
+    pub(super) work: Work,
+    pub(super) file: Arc<Snapshot>,
+}
+
+/// Why no file was made. The table is as it was; take the work again.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("{path}: {what}: its writer is at fault; report this", path = path.display())]
+    Structure { path: PathBuf, what: String },
+}
+
+impl Makes {
+    fn forgets(&self, change: &Change) -> bool {
+        match self {
+            Makes::Base(Forget::KnownTo(old)) if change.record.is_grave() => {
+                old.change(&change.record.key()).as_ref() == Some(change)
+            }
+            Makes::Base(_) | Makes::Level => false,
+        }
+    }
+}
+
+impl Work {
+    /// Writes the file to `out`, where it appears whole, and opens it. Takes as long as it takes: `pace` is called
+    /// every few thousand changes, and may sleep.
+    ///
+    /// `offsets` say where the log goes on: those of the overlay when it was flushed, or of the newest file.
+    pub fn build(
+        self,
+        out: &Path,
+        offsets: Vec<u64>,
+        pace: &mut dyn FnMut(Progress),
+    ) -> Result<Built, WorkError> {
+        let mut damaged = None;
+        let options = BuildOptions { seed: Some(self.seed), offsets };
+        let changes = self.changes(&mut damaged);
+        snapshot::build_without(&|change| self.makes.forgets(change), changes, out, &options, pace)?;
+        match damaged {
+            Some((path, what)) => Err(WorkError::Structure { path, what }),
+            None => Ok(Built { file: Arc::new(Snapshot::open(out)?), work: self }),
+        }
+    }
+
+    /// All values, those that are replaced by newer ones too: the builder takes the newest of each key.
+    fn changes<'a>(
+        &'a self,
+        damaged: &'a mut Option<(PathBuf, String)>,
+    ) -> impl Iterator<Item = Change> + 'a {
+        let of_overlay = self.overlay.iter().flat_map(|overlay| overlay.changes().cloned());
+        let of_files = self.files.iter().flat_map(|file| file.changes().map(move |change| (file, change)));
+        let of_files = of_files.map_while(|(file, change)| {
+            change.map_err(|what| *damaged = Some((file.path().to_owned(), what))).ok()
+        });
+        of_overlay.chain(of_files)
+    }
+}
