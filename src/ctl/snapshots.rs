@@ -145,7 +145,7 @@ pub fn inspect(file: &Path, host: Option<&HostName>, out: &mut impl Write) -> io
     if let Record::Host(_, Some(HostValue::Mapped { service, .. })) = &change.record {
         let of_service = |change: &Change| match &change.record {
             Record::Service(id, _) | Record::Endpoints(id, _, _) => id == service,
-            Record::Host(..) => false,
+            Record::Host(..) | Record::Document(..) => false,
         };
         for related in opened.changes().filter_map(Result::ok).filter(of_service) {
             print(out, &related)?;

@@ -5,11 +5,9 @@
 //! compared; "in a row" starts each look-up only when the one before has answered, as the chase must, "at
 //! once" lets the processor overlap them.
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::cast_precision_loss)] // figures; fails loudly
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // of figures
 
-// The generator's own package depends on more than look-ups need.
-#[allow(dead_code, unreachable_pub)]
-#[path = "../../loadgen/src/dataset.rs"]
-mod dataset;
+mod common;
 
 use std::{
     hint::black_box,
@@ -18,38 +16,21 @@ use std::{
     time::{Duration, Instant},
 };
 
+use common::{Names, ROUNDS, build, cpu_nanoseconds, dataset, endpoint, median, service, shuffle, status};
 use memmap2::{Advice, MmapMut};
-use ringway_state::{
-    HostHit, ServiceRef, Table, View,
-    hash::splitmix64,
-    id::Region,
-    snapshot::{self, BuildOptions, Snapshot},
-};
+use ringway_state::{Table, View, id::Region, snapshot::Snapshot};
 
-const ROUNDS: usize = 7;
 const LINE: usize = 64;
-/// Look-ups in a round: enough to pass through all caches many times.
-const SAMPLE: usize = 1_000_000;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().expect("FILE");
     let hosts: u64 = arguments.next().map_or(dataset::STANDARD_HOSTS, |hosts| hosts.parse().unwrap());
     let local = Region::parse("local").unwrap();
-    let data = dataset::Dataset::new(hosts, hosts / 4, local.clone(), dataset::standard_origins());
+    let data = common::data_set(hosts, &local);
     build(&data, Path::new(&path));
     let view = open(&data, Path::new(&path), &local);
     compare(&data, &view);
-}
-
-fn build(data: &dataset::Dataset, path: &Path) {
-    if path.exists() {
-        return;
-    }
-    let start = Instant::now();
-    let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
-    let stats = snapshot::build(data.changes(), path, &options, &mut |_| ()).unwrap();
-    println!("built in {:.1?}: {} octets, {:?}", start.elapsed(), stats.file_octets, stats.counts);
 }
 
 fn open(data: &dataset::Dataset, path: &Path, local: &Region) -> View {
@@ -90,72 +71,9 @@ fn compare(data: &dataset::Dataset, view: &View) {
         "host → service → id",
         "host → service → endpoint",
     ];
-    let median = |column: usize| {
-        let mut times: Vec<f64> = rounds.iter().map(|round| round[column]).collect();
-        times.sort_by(f64::total_cmp);
-        times[ROUNDS / 2]
-    };
+    let median = |column: usize| median(rounds.iter().map(|round| round[column]).collect());
     for (column, label) in labels.iter().enumerate() {
         println!("{label:32} {:7.1} ns  {:5.2} × chase", median(column), median(column) / median(0));
-    }
-}
-
-fn service<'v>(view: &'v View, name: &[u8]) -> Option<ServiceRef<'v>> {
-    match view.host(name) {
-        Some(HostHit::Service(service)) => Some(service),
-        _ => None,
-    }
-}
-
-fn endpoint(view: &View, service: ServiceRef<'_>, at: usize) -> usize {
-    let endpoints = service.endpoints(view.local());
-    let endpoint = endpoints.get(at % endpoints.len()).unwrap();
-    usize::from(endpoint.address.port())
-}
-
-/// Host names drawn at random, packed, so that fetching them costs next to nothing.
-struct Names {
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Names {
-    fn shuffled(data: &dataset::Dataset) -> Self {
-        let mut ranks: Vec<u64> = (0..data.hosts()).collect();
-        shuffle(&mut ranks);
-        let (mut text, mut ends) = (Vec::new(), Vec::new());
-        for rank in ranks.into_iter().take(SAMPLE) {
-            text.extend_from_slice(data.host(rank).as_bytes());
-            ends.push(text.len());
-        }
-        Self { text, ends }
-    }
-
-    fn count(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Nanoseconds for one of `each`.
-    fn run(&self, each: impl Fn(&[u8], usize) -> usize) -> f64 {
-        let (start, mut from, mut sum) = (cpu_nanoseconds(), 0, 0);
-        for &end in &self.ends {
-            sum += each(&self.text[from..end], end);
-            from = end;
-        }
-        black_box(sum);
-        (cpu_nanoseconds() - start) as f64 / self.count() as f64
-    }
-
-    /// The same with each start depending on the answer before.
-    fn run_in_a_row(&self, each: impl Fn(&[u8]) -> Option<usize>) -> f64 {
-        let (start, mut from) = (cpu_nanoseconds(), 0);
-        for &end in &self.ends {
-            let answer = each(&self.text[from..end]).unwrap();
-            // Zero, but the processor learns it only from the answer.
-            from = end + (black_box(answer) >> 32);
-        }
-        black_box(from);
-        (cpu_nanoseconds() - start) as f64 / self.count() as f64
     }
 }
 
@@ -184,24 +102,4 @@ impl Chase {
         black_box(at);
         (cpu_nanoseconds() - start) as f64 / steps as f64
     }
-}
-
-fn shuffle<T>(items: &mut [T]) {
-    let mut random = 1;
-    for last in (1..items.len()).rev() {
-        items.swap(last, usize::try_from(splitmix64(&mut random) % (last as u64 + 1)).unwrap());
-    }
-}
-
-/// This thread's time on a processor so far: others may share the machine.
-fn cpu_nanoseconds() -> u64 {
-    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    times.split_whitespace().next().unwrap().parse().unwrap()
-}
-
-/// A field of /proc/self/status, in KiB.
-fn status(field: &str) -> String {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with(field)).unwrap();
-    line.split_whitespace().nth(1).unwrap().to_owned()
 }

@@ -1,5 +1,5 @@
-//! One change as octets: canonical, so that equal values have equal octets. Staged by the snapshot builder
-//! and hashed by the digest; not a file format.
+//! One change as octets: canonical, so that equal values have equal octets. Staged by the snapshot builder,
+//! hashed by the digest, and the form of documents in a snapshot.
 //!
 //! `kind | key texts | version | value`, kind being one of the tags below; texts and numbers as in
 //! [`crate::wire`].
@@ -8,7 +8,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::{
     id::{HostName, OwnerId, PolicyId, Reason, Region, ServiceId},
-    record::{Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Service, Version},
+    record::{
+        Change, Class, Document, DocumentKey, Endpoint, EndpointSet, EndpointState, HostValue, Kind, Record,
+        Service, Version,
+    },
     wire::{Cursor, put_number, put_text, put_version},
 };
 
@@ -20,6 +23,8 @@ const SERVICE_GRAVE: u8 = 4;
 const SERVICE: u8 = 5;
 const ENDPOINTS_GRAVE: u8 = 6;
 const ENDPOINTS: u8 = 7;
+const DOCUMENT_GRAVE: u8 = 8;
+const DOCUMENT: u8 = 9;
 
 /// Octets of a packed IPv4 endpoint: state, address, port.
 pub(crate) const ENDPOINT_V4_OCTETS: usize = 1 + 4 + 2;
@@ -44,6 +49,16 @@ pub(crate) fn encode(change: &Change, out: &mut Vec<u8>) {
             put_version(out, change.version);
             if let Some(set) = value {
                 put_endpoints(out, set.as_slice());
+            }
+        }
+        Record::Document(key, value) => {
+            out.push(if value.is_some() { DOCUMENT } else { DOCUMENT_GRAVE });
+            put_text(out, key.name());
+            out.push(change.record.kind() as u8);
+            put_version(out, change.version);
+            if let Some(document) = value {
+                put_number(out, document.as_str().len() as u64);
+                out.extend_from_slice(document.as_str().as_bytes());
             }
         }
     }
@@ -113,9 +128,47 @@ pub(crate) fn decode(octets: &[u8]) -> Option<Change> {
             let value = if kind == ENDPOINTS { Some(endpoints(&mut from)?) } else { None };
             (version, Record::Endpoints(ServiceId::trusted(name), region, value))
         }
+        DOCUMENT | DOCUMENT_GRAVE => {
+            let stored = document(kind == DOCUMENT, &mut from)?;
+            let key = DocumentKey::trusted(stored.kind.subject()?, name);
+            let value = stored.text.map(|text| Document::trusted(stored.kind, text));
+            (stored.version, Record::Document(key, value))
+        }
         _ => return None,
     };
     Some(Change { version, record })
+}
+
+/// A document where it is stored.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StoredDocument<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) version: Version,
+    /// `None` of a grave.
+    pub(crate) text: Option<&'a str>,
+}
+
+/// What [`decode`] makes a document of, and the name in its key.
+pub(crate) fn decode_document(octets: &[u8]) -> Option<(&str, StoredDocument<'_>)> {
+    let mut from = Cursor::new(octets);
+    let is_live = match from.octet()? {
+        DOCUMENT => true,
+        DOCUMENT_GRAVE => false,
+        _ => return None,
+    };
+    Some((from.text()?, document(is_live, &mut from)?))
+}
+
+fn document<'a>(is_live: bool, from: &mut Cursor<'a>) -> Option<StoredDocument<'a>> {
+    let kind = *Kind::ALL.get(usize::from(from.octet()?))?;
+    let version = from.version()?;
+    let text = if is_live {
+        let length = from.length()?;
+        Some(std::str::from_utf8(from.octets(length)?).ok()?)
+    } else {
+        None
+    };
+    Some(StoredDocument { kind, version, text })
 }
 
 #[allow(clippy::option_option)] // the outer is "no sense", the inner a grave

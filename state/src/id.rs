@@ -20,7 +20,7 @@ pub enum NameError {
     Label { label: String },
     #[error("ends with a dot; write it without")]
     TrailingDot,
-    #[error("is a wildcard; only exact host names are known here")]
+    #[error("is a wildcard; give a whole host name")]
     Wildcard,
 }
 
@@ -90,7 +90,8 @@ macro_rules! id_type {
 
 text_type!(
     /// A host name as it is looked up: lower case, no trailing dot, no port, at most 253 octets,
-    /// letter-digit-hyphen labels (RFC 1123 section 2.1).
+    /// letter-digit-hyphen labels (RFC 1123 section 2.1). As a key it may be a wildcard: see
+    /// [`HostName::parse_pattern`].
     HostName
 );
 id_type!(
@@ -110,6 +111,21 @@ id_type!(
     Reason, "a reason");
 
 impl HostName {
+    /// A host name, or `*.` and one: all names with one label more, unless they are keys themselves (S6).
+    pub fn parse_pattern(text: &str) -> Result<Self, NameError> {
+        let Some(parent) = text.strip_prefix(WILDCARD) else { return Self::parse(text) };
+        let parent = Self::parse(parent)?;
+        let octets = WILDCARD.len() + parent.as_str().len();
+        if octets > HOST_OCTETS_MAX {
+            return Err(NameError::TooLong { what: "a wildcard", octets, max: HOST_OCTETS_MAX });
+        }
+        Ok(Self(format!("{WILDCARD}{parent}").into()))
+    }
+
+    pub fn is_wildcard(&self) -> bool {
+        self.0.starts_with(WILDCARD)
+    }
+
     /// Lower-cases and checks; see the type for the rules.
     pub fn parse(text: &str) -> Result<Self, NameError> {
         const WHAT: &str = "a host name";
@@ -120,7 +136,7 @@ impl HostName {
         if name.len() > HOST_OCTETS_MAX {
             return Err(NameError::TooLong { what: WHAT, octets: name.len(), max: HOST_OCTETS_MAX });
         }
-        if name.starts_with("*.") {
+        if name.starts_with(WILDCARD) {
             return Err(NameError::Wildcard);
         }
         if name.ends_with('.') {
@@ -135,11 +151,14 @@ impl HostName {
     }
 }
 
+/// What a wildcard begins with.
+pub(crate) const WILDCARD: &str = "*.";
+
 fn is_label(label: &str) -> bool {
     (1..=HOST_LABEL_OCTETS_MAX).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
 }
 
-fn check_id(what: &'static str, text: &str) -> Result<(), NameError> {
+pub(crate) fn check_id(what: &'static str, text: &str) -> Result<(), NameError> {
     if text.is_empty() {
         return Err(NameError::Empty { what });
     }
@@ -191,6 +210,20 @@ mod tests {
         for bad in ["a..b", ".a", "-a.b", "a-.b", &format!("{}.b", "a".repeat(64))] {
             assert!(matches!(refused(bad), NameError::Label { .. }), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_pattern_is_a_name_or_a_wildcard() {
+        assert_eq!(HostName::parse_pattern("*.Apps.Example").unwrap().as_str(), "*.apps.example");
+        assert!(HostName::parse_pattern("*.example").unwrap().is_wildcard());
+        assert!(!HostName::parse_pattern("apps.example").unwrap().is_wildcard());
+        for bad in ["*", "*.", "*.*.example", "a*.example", "a.*.example", "**.example", "*a.example"] {
+            assert!(HostName::parse_pattern(bad).is_err(), "{bad}");
+        }
+        let longest = format!("*.{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(59));
+        assert_eq!(HostName::parse_pattern(&longest).unwrap().as_str(), longest);
+        let longer = format!("*.{0}.{0}.{0}.{1}", "a".repeat(63), "b".repeat(60));
+        assert!(matches!(HostName::parse_pattern(&longer), Err(NameError::TooLong { octets: 254, .. })));
     }
 
     #[test]

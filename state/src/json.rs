@@ -2,15 +2,19 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Serialize, Serializer,
+    de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor},
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Json {
     Null,
     Bool(bool),
     Unsigned(u64),
-    /// Negative, fractional, or over 64 bits.
-    OtherNumber,
+    Negative(i64),
+    /// Fractional, or over 64 bits.
+    Double(f64),
     Text(String),
     Array(Vec<Json>),
     Object(Vec<(String, Json)>),
@@ -23,10 +27,44 @@ impl Json {
             Json::Null => "null",
             Json::Bool(_) => "a boolean",
             Json::Unsigned(_) => "an integer",
-            Json::OtherNumber => "a negative, fractional or too large number",
+            Json::Negative(_) | Json::Double(_) => "a negative, fractional or too large number",
             Json::Text(_) => "a string",
             Json::Array(_) => "an array",
             Json::Object(_) => "an object",
+        }
+    }
+
+    /// The one text of all equal values: without white space, members ordered by name.
+    pub(crate) fn canonical(mut self) -> String {
+        self.order();
+        serde_json::to_string(&self).expect("texts and finite numbers become JSON")
+    }
+
+    fn order(&mut self) {
+        match self {
+            Json::Array(items) => items.iter_mut().for_each(Json::order),
+            Json::Object(members) => {
+                members.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+                members.iter_mut().for_each(|(_, value)| value.order());
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Json::Null => serializer.serialize_unit(),
+            Json::Bool(value) => serializer.serialize_bool(*value),
+            Json::Unsigned(value) => serializer.serialize_u64(*value),
+            Json::Negative(value) => serializer.serialize_i64(*value),
+            Json::Double(value) => serializer.serialize_f64(*value),
+            Json::Text(value) => serializer.serialize_str(value),
+            Json::Array(items) => serializer.collect_seq(items),
+            Json::Object(members) => {
+                serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
+            }
         }
     }
 }
@@ -58,12 +96,12 @@ impl<'de> Visitor<'de> for JsonVisitor {
         Ok(Json::Unsigned(value))
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Json, E> {
-        Ok(Json::OtherNumber)
+    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
+        Ok(u64::try_from(value).map_or(Json::Negative(value), Json::Unsigned))
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Json, E> {
-        Ok(Json::OtherNumber)
+    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
+        Ok(Json::Double(value))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Json, E> {

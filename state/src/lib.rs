@@ -32,7 +32,8 @@
 //!     None if an_hour_has_passed => work = table.rebuild(Forget::KnownTo(three_days_old)),
 //!     None => …
 //! }
-//! let built = work.build(&path, offsets, &mut |progress| throttle.pace(progress))?;   // elsewhere
+//! // Elsewhere. `offsets`: of what was applied when a flush was taken; else `work.offsets()`.
+//! let built = work.build(&path, offsets, &mut |progress| throttle.pace(progress))?;
 //! let retired = table.install(&built)?;                        // Refusal::Levels: merge, then install again
 //! publish(table.publish());                                    // one swap for each core
 //! waiting.push(retired);                                       // keep until all cores have it, then remove the files
@@ -54,6 +55,7 @@
 pub mod change;
 mod codec;
 mod digest;
+mod filter;
 pub mod hash;
 pub mod id;
 mod json;
@@ -70,8 +72,10 @@ mod table;
 mod tests;
 mod view;
 mod wire;
+mod writers;
 
 pub use digest::Digest;
 pub use region::RegionKey;
 pub use table::{Built, Due, Forget, Outcome, Refusal, Retired, Table, Work, WorkError};
-pub use view::{Endpoints, Expected, HostHit, Layer, ServiceRef, Stored, View};
+pub use view::{DocumentRef, Endpoints, Expected, HostHit, Layer, ServiceRef, Stored, View};
+pub use writers::{NotItsWriter, Writers};

@@ -16,6 +16,8 @@ pub(crate) const JSON_MEMBERS_MAX: usize = 256;
 pub const ENDPOINTS_PER_SET_MAX: usize = 4_096;
 /// Regions that one service may name.
 pub const REGIONS_PER_SERVICE_MAX: usize = 64;
+/// A document: half a change, so that the change that is written of one is read again.
+pub const DOCUMENT_OCTETS_MAX: usize = CHANGE_OCTETS_MAX / 2;
 
 /// Keys in an overlay, all kinds together.
 pub const OVERLAY_KEYS_MAX: usize = 65_536;
@@ -29,17 +31,16 @@ pub const OVERLAY_FLUSH_OCTETS: usize = OVERLAY_OCTETS_MAX / 2;
 pub const LEVELS_MAX: usize = 4;
 /// Levels from which on some are to be merged, so that there is room for the next flush meanwhile.
 pub(crate) const LEVELS_MERGE: usize = LEVELS_MAX - 1;
-/// Shards of one overlay map: a publication copies one pointer for each, a change the slots of one.
-pub(crate) const OVERLAY_SHARDS: usize = 512;
-/// Shards that one change clears of what a level has taken over: a slice that a change can wait for.
-pub(crate) const OVERLAY_SHARDS_SHED: usize = 8;
+/// Branches of an overlay's tree, and shards of a branch: a change copies one of each.
+pub(crate) const OVERLAY_BRANCHES: usize = 64;
+pub(crate) const OVERLAY_SHARDS_PER_BRANCH: usize = 64;
 
 /// Partitions of the log in a snapshot's offset vector, which stands in the header's page.
 pub const PARTITIONS_MAX: usize = 256;
 /// Names of regions in a snapshot.
 pub const SNAPSHOT_REGIONS_MAX: usize = 4_096;
-/// Services in one bucket of a snapshot's directory; the builder takes another seed rather than go over.
-pub(crate) const BUCKET_SERVICES_MAX: usize = 64;
+/// Services, or documents, in one bucket of a snapshot's directory; the builder takes another seed rather than go over.
+pub(crate) const BUCKET_NAMES_MAX: usize = 64;
 /// Lines of a snapshot's index between a host name's place and its home; likewise.
 pub(crate) const INDEX_LINES_PASSED_MAX: usize = 64;
 /// Seeds that the builder tries.
@@ -49,4 +50,7 @@ pub(crate) const VERIFY_THREADS_MAX: usize = 8;
 
 const _: () = assert!(HOST_OCTETS_MAX < 256, "a host name's length is stored in one octet");
 const _: () = assert!(ID_OCTETS_MAX < 256, "an id's length is stored in one octet");
-const _: () = assert!(OVERLAY_SHARDS.is_power_of_two(), "a shard is picked by the hash's top bits");
+const _: () = assert!(
+    OVERLAY_BRANCHES.is_power_of_two() && OVERLAY_SHARDS_PER_BRANCH.is_power_of_two(),
+    "branch and shard are picked by the hash's top bits"
+);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     digest::Digest,
     id::{HostName, Region, ServiceId},
-    record::{Change, Endpoint, HostValue, Key, Record},
+    record::{Change, Document, DocumentKey, Endpoint, HostValue, Key, Record},
 };
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +24,11 @@ impl Model {
         applied
     }
 
+    /// Forgets a key altogether, as a new base does with an old grave.
+    pub fn forget(&mut self, key: &Key) {
+        self.values.remove(key);
+    }
+
     pub fn change(&self, key: &Key) -> Option<&Change> {
         self.values.get(key)
     }
@@ -36,6 +41,26 @@ impl Model {
     pub fn host(&self, name: &HostName) -> Option<&HostValue> {
         match &self.values.get(&Key::Host(name.clone()))?.record {
             Record::Host(_, value) => value.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// What a request for `name` leads to: its own value, else that of the wildcard for its first label.
+    pub fn answer(&self, name: &str) -> Option<&HostValue> {
+        let value = |key: &str| self.host(&HostName::parse_pattern(key).ok()?);
+        match value(name).filter(|_| !name.starts_with('*')) {
+            Some(own) => Some(own),
+            None => {
+                let (_, parent) =
+                    name.split_once('.').filter(|(label, _)| !label.is_empty() && *label != "*")?;
+                value(&format!("*.{parent}"))
+            }
+        }
+    }
+
+    pub fn document(&self, key: &DocumentKey) -> Option<&Document> {
+        match &self.values.get(&Key::Document(key.clone()))?.record {
+            Record::Document(_, value) => value.as_ref(),
             _ => None,
         }
     }

@@ -1,37 +1,59 @@
-//! What changed since the base, as a persistent map: one writer changes it, any number of readers hold older
-//! ones.
+//! What changed lately, as a persistent map: one writer changes it, any number of readers hold older ones.
 //!
-//! Shards by the hash's top bits; a shard is a slice of `(hash, change)` sorted by hash, behind an `Arc`, and
-//! the array of shards is behind one more. To publish is to clone the outer `Arc`. The first change after a
-//! publication copies the array (512 pointers); each change copies its shard's slots (at most 128 on average,
-//! 2 KiB) and shares the values. Readers take no lock, count no references and allocate nothing: outer array,
-//! shard, binary search, value.
+//! A tree of two steps by the hash's top bits, 64 × 64 shards; a shard is a slice of slots sorted by hash. To publish
+//! is to clone the root's `Arc`. A change copies what leads to it: root and branch, 64 pointers each, and its shard's
+//! slots, 16 where the overlay is full; it shares all values. Readers take no lock, count no references and
+//! allocate nothing. In front of it stands a filter that says of most names at once that they are not here.
 //!
-//! Rejected: one map per core (every change applied once per core, and their memory twice); a hash array
-//! mapped trie (the same costs at this size, several times the code).
+//! A slot knows in which round it was put there; each flush begins another. So when a level has taken over what a
+//! flush took, older rounds are void at once, and are cleared away by and by.
+//!
+//! Rejected: one map per core (every change applied once per core, and their memory twice); 512 shards under one
+//! root (a publication counts 512 references up, and down again); a hash array mapped trie (several times the code).
 
-use std::{iter, ops::Range, sync::Arc};
+use std::{array, sync::Arc};
 
 use crate::{
+    filter::{Growing, Probe},
     hash::{Hasher, hash64},
     id::Region,
-    limits::OVERLAY_SHARDS,
-    record::{Change, HostValue, Key, Record, Service},
+    limits::{OVERLAY_BRANCHES, OVERLAY_KEYS_MAX, OVERLAY_SHARDS_PER_BRANCH},
+    record::{Change, HostValue, Key, Record, Service, Subject},
 };
 
 #[derive(Clone)]
 pub(crate) struct Overlay {
-    shards: Arc<[Shard]>,
-    keys: usize,
-    octets: usize,
+    root: Arc<Root>,
+    filter: Arc<Growing>,
+    /// What was put here in this round, until a level takes over what was there before.
+    recent_filter: Option<Arc<Growing>>,
+    /// Slots of earlier rounds are void.
+    first_round: u32,
+    round: u32,
+    size: Size,
+    recent_size: Size,
 }
 
+/// Of the slots that are not void.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) keys: usize,
+    /// Memory held, estimated from their parts.
+    pub(crate) octets: usize,
+    /// Wildcards among the host names, graves too.
+    pub(crate) wildcards: usize,
+}
+
+type Root = [Option<Arc<Branch>>; OVERLAY_BRANCHES];
+type Branch = [Option<Shard>; OVERLAY_SHARDS_PER_BRANCH];
 type Shard = Arc<[Slot]>;
 
 #[derive(Clone)]
 struct Slot {
     hash: u64,
     change: Arc<Change>,
+    round: u32,
+    octets: u32,
 }
 
 /// Where the overlay keeps what. Names and ids are hashed as the files beneath hash them, so that one hash of a
@@ -52,7 +74,13 @@ impl Keys {
             Key::Host(name) => self.hasher.hash(name.as_str().as_bytes()),
             Key::Service(id) => self.hasher.hash(id.as_str().as_bytes()),
             Key::Endpoints(id, region) => self.hasher.hash(id.as_str().as_bytes()) ^ self.salt(region),
+            Key::Document(key) => self.of_document(self.hasher.hash(key.name().as_bytes()), key.subject()),
         }
+    }
+
+    /// `hash` is the name's. Documents of unlike subjects may have one name.
+    pub(crate) fn of_document(&self, hash: u64, subject: Subject) -> u64 {
+        hash ^ hash64(!self.seed, subject.name().as_bytes())
     }
 
     /// What keeps a service's endpoint set in `region` apart from the service, and from its other sets.
@@ -63,26 +91,38 @@ impl Keys {
 
 impl Overlay {
     pub(crate) fn new() -> Self {
-        let empty: Shard = Arc::new([]);
-        Self { shards: iter::repeat_n(empty, OVERLAY_SHARDS).collect(), keys: 0, octets: 0 }
+        Self {
+            root: Arc::new([const { None }; OVERLAY_BRANCHES]),
+            filter: Arc::new(Growing::new(OVERLAY_KEYS_MAX)),
+            recent_filter: None,
+            first_round: 0,
+            round: 0,
+            size: Size::default(),
+            recent_size: Size::default(),
+        }
     }
 
-    pub(crate) fn keys(&self) -> usize {
-        self.keys
-    }
-
-    /// Memory held by its entries, estimated from their parts.
-    pub(crate) fn octets(&self) -> usize {
-        self.octets
+    pub(crate) fn size(&self) -> Size {
+        self.size
     }
 
     /// The change under `hash` whose key `is_key` accepts.
     #[inline]
     pub(crate) fn find(&self, hash: u64, is_key: impl Fn(&Record) -> bool) -> Option<&Change> {
-        let shard = self.shards.get(shard_of(hash))?;
-        let start = shard.partition_point(|slot| slot.hash < hash);
-        let same_hash = shard.get(start..)?.iter().take_while(|slot| slot.hash == hash);
-        same_hash.map(|slot| &*slot.change).find(|change| is_key(&change.record))
+        if self.may_have(Probe::new(hash)) { self.find_slot(hash, is_key) } else { None }
+    }
+
+    #[inline(always)]
+    pub(crate) fn may_have(&self, probe: Probe) -> bool {
+        self.filter.may_have(probe)
+    }
+
+    fn find_slot(&self, hash: u64, is_key: impl Fn(&Record) -> bool) -> Option<&Change> {
+        let (branch, shard) = place(hash);
+        let shard = self.root[branch].as_ref()?[shard].as_ref()?;
+        let mut same_hash = shard[lower_bound(shard, hash)..].iter().take_while(|slot| slot.hash == hash);
+        let slot = same_hash.find(|slot| slot.round >= self.first_round && is_key(&slot.change.record))?;
+        Some(&slot.change)
     }
 
     pub(crate) fn host(&self, hash: u64, name: &[u8]) -> Option<&Change> {
@@ -105,61 +145,106 @@ impl Overlay {
 
     /// Puts `change` in the place of the one with its key, or beside the others.
     pub(crate) fn insert(&mut self, hash: u64, change: Change) {
-        let shard = &mut Arc::make_mut(&mut self.shards)[shard_of(hash)];
-        let key = change.record.key();
-        let is_same = |slot: &Slot| slot.hash == hash && slot.change.record.key() == key;
-        self.octets += octets(&change);
-        if let Some(replaced) = shard.iter().find(|slot| is_same(slot)) {
-            self.octets -= octets(&replaced.change);
-            self.keys -= 1;
+        self.filter.add(hash);
+        self.recent_filter.iter().for_each(|filter| filter.add(hash));
+        let new = Slot { hash, octets: octets(&change), round: self.round, change: Arc::new(change) };
+        let (branch, shard) = place(hash);
+        let empty = || Arc::new([const { None }; OVERLAY_SHARDS_PER_BRANCH]);
+        let branch = Arc::make_mut(&mut self.root)[branch].get_or_insert_with(empty);
+        let place = &mut Arc::make_mut(branch)[shard];
+        let before = place.take().unwrap_or_default();
+        let key = new.change.record.key();
+        let replaced = before.iter().position(|slot| slot.hash == hash && slot.change.record.is_about(&key));
+        let at = replaced.unwrap_or_else(|| lower_bound(&before, hash));
+        let after = at + usize::from(replaced.is_some());
+        let slots = before[..at].iter().chain([&new]).chain(&before[after..]);
+        *place = Some(slots.cloned().collect());
+        if let Some(at) = replaced {
+            self.discount(&before[at]);
         }
-        self.keys += 1;
-        let at = shard.partition_point(|slot| slot.hash < hash);
-        let (before, after) = shard.split_at(at);
-        let new = iter::once(Slot { hash, change: Arc::new(change) });
-        let after = after.iter().filter(|slot| !is_same(slot)).cloned();
-        *shard = before.iter().cloned().chain(new).chain(after).collect();
+        self.size.add(&new);
+        self.recent_size.add(&new);
     }
 
-    /// Whether the two are one and the same, and not only equal.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shards, &other.shards)
+    fn discount(&mut self, slot: &Slot) {
+        if slot.round >= self.first_round {
+            self.size.remove(slot);
+        }
+        if slot.round == self.round {
+            self.recent_size.remove(slot);
+        }
     }
 
-    /// Drops what stands in `frozen`, an earlier state of this, and was not replaced since, from a few shards.
-    pub(crate) fn shed(&mut self, frozen: &Self, shards: Range<usize>) {
-        let (Some(mine), Some(theirs)) =
-            (Arc::make_mut(&mut self.shards).get_mut(shards.clone()), frozen.shards.get(shards))
-        else {
-            return;
-        };
-        for (mine, theirs) in mine.iter_mut().zip(theirs) {
-            let stands = |slot: &&Slot| {
-                let start = theirs.partition_point(|other| other.hash < slot.hash);
-                let mut same_hash = theirs[start..].iter().take_while(|other| other.hash == slot.hash);
-                !same_hash.any(|other| Arc::ptr_eq(&other.change, &slot.change))
-            };
-            let kept: Shard = mine.iter().filter(stands).cloned().collect();
-            let left = mine.iter().map(|slot| octets(&slot.change)).sum::<usize>();
-            self.keys -= mine.len() - kept.len();
-            self.octets -= left - kept.iter().map(|slot| octets(&slot.change)).sum::<usize>();
-            *mine = kept;
-        }
+    /// Begins another round, and gives its number.
+    pub(crate) fn begin_round(&mut self) -> u32 {
+        self.round += 1;
+        self.recent_filter = Some(Arc::new(Growing::new(OVERLAY_KEYS_MAX)));
+        self.recent_size = Size::default();
+        self.round
+    }
+
+    /// Makes what was put here before `round` void; not if that round is over.
+    pub(crate) fn void_before(&mut self, round: u32) -> bool {
+        let Some(filter) = self.recent_filter.take_if(|_| self.round == round) else { return false };
+        self.filter = filter;
+        self.first_round = round;
+        self.size = self.recent_size;
+        true
+    }
+
+    /// Clears one branch of what is void.
+    pub(crate) fn clear_branch(&mut self, branch: usize) {
+        let Some(shards) = self.root.get(branch).and_then(Option::as_ref) else { return };
+        let kept: Branch = array::from_fn(|at| {
+            let slots = shards[at].as_ref()?.iter().filter(|slot| slot.round >= self.first_round);
+            Some(slots.cloned().collect::<Shard>()).filter(|kept| !kept.is_empty())
+        });
+        let is_empty = kept.iter().all(Option::is_none);
+        Arc::make_mut(&mut self.root)[branch] = (!is_empty).then(|| Arc::new(kept));
     }
 
     /// All changes, in no order that means anything.
     pub(crate) fn changes(&self) -> impl Iterator<Item = &Change> {
-        self.shards.iter().flat_map(|shard| shard.iter()).map(|slot| &*slot.change)
+        let shards = self.root.iter().flatten().flat_map(|branch| branch.iter().flatten());
+        let slots = shards.flat_map(|shard| shard.iter()).filter(|slot| slot.round >= self.first_round);
+        slots.map(|slot| &*slot.change)
     }
 }
 
+impl Size {
+    fn add(&mut self, slot: &Slot) {
+        self.keys += 1;
+        self.octets += slot.octets as usize;
+        self.wildcards += usize::from(is_wildcard(slot));
+    }
+
+    fn remove(&mut self, slot: &Slot) {
+        self.keys -= 1;
+        self.octets -= slot.octets as usize;
+        self.wildcards -= usize::from(is_wildcard(slot));
+    }
+}
+
+fn is_wildcard(slot: &Slot) -> bool {
+    matches!(&slot.change.record, Record::Host(name, _) if name.is_wildcard())
+}
+
+/// Branch, and shard in it.
+#[inline]
 #[allow(clippy::cast_possible_truncation)] // fewer bits than any usize
-fn shard_of(hash: u64) -> usize {
-    (hash >> (64 - OVERLAY_SHARDS.trailing_zeros())) as usize
+fn place(hash: u64) -> (usize, usize) {
+    const BRANCH_BITS: u32 = OVERLAY_BRANCHES.trailing_zeros();
+    const SHARD_BITS: u32 = OVERLAY_SHARDS_PER_BRANCH.trailing_zeros();
+    let shard = hash << BRANCH_BITS >> (u64::BITS - SHARD_BITS);
+    ((hash >> (u64::BITS - BRANCH_BITS)) as usize, shard as usize)
+}
+
+fn lower_bound(shard: &[Slot], hash: u64) -> usize {
+    shard.partition_point(|slot| slot.hash < hash)
 }
 
 /// Octets that `change` holds once it is stored.
-pub(crate) fn octets(change: &Change) -> usize {
+pub(crate) fn octets(change: &Change) -> u32 {
     let parts = match &change.record {
         Record::Host(name, value) => text(name.as_str()) + value.as_ref().map_or(0, host_octets),
         Record::Service(id, value) => text(id.as_str()) + value.as_ref().map_or(0, service_octets),
@@ -167,8 +252,12 @@ pub(crate) fn octets(change: &Change) -> usize {
             let set = value.as_ref().map_or(0, |set| size_of_val(set.as_slice()));
             text(id.as_str()) + text(region.as_str()) + set
         }
+        Record::Document(key, value) => {
+            text(key.name()) + value.as_ref().map_or(0, |document| text(document.as_str()))
+        }
     };
-    size_of::<Slot>() + REFERENCE_COUNTS + size_of::<Change>() + parts
+    let octets = size_of::<Slot>() + REFERENCE_COUNTS + size_of::<Change>() + parts;
+    u32::try_from(octets).expect("a change has at most a few MiB")
 }
 
 /// Of an `Arc`, beside what it holds.

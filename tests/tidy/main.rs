@@ -8,4 +8,5 @@ mod habits;
 mod lengths;
 mod limits;
 mod links;
+mod mutations;
 mod source;

@@ -7,7 +7,10 @@ use crate::{
     id::{HostName, NameError, OwnerId, PolicyId, Reason, Region, ServiceId},
     json::Json,
     limits::{ENDPOINTS_PER_SET_MAX, REGIONS_PER_SERVICE_MAX},
-    record::{Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Service, Version},
+    record::{
+        Change, Class, Document, DocumentKey, Endpoint, EndpointSet, EndpointState, HostValue, Kind, Record,
+        Service, Subject, Version,
+    },
 };
 
 pub(super) fn line(members: Vec<(String, Json)>) -> Result<Line, ChangeError> {
@@ -18,16 +21,36 @@ pub(super) fn line(members: Vec<(String, Json)>) -> Result<Line, ChangeError> {
         Some(other) => return Err(fields.wrong_type("seq", &other, "an integer from 0")),
     };
     let kind = fields.text("kind", "the kind of the change")?;
-    let record = match kind.as_str() {
-        "service" => service(&mut fields)?,
-        "endpoint_set" => endpoint_set(&mut fields)?,
-        "domain_map" => domain_map(&mut fields)?,
-        "tombstone" => tombstone(&mut fields)?,
-        _ => return Ok(Line { meaning: Meaning::UnknownKind(kind), seq, unknown_fields: 0 }),
+    let Some(kind) = Kind::parse(&kind) else {
+        return Ok(Line { meaning: Meaning::UnknownKind(kind), seq, unknown_fields: 0 });
+    };
+    if let Some(subject) = kind.subject() {
+        return document(fields, kind, subject, seq);
+    }
+    let record = match kind {
+        Kind::Service => service(&mut fields)?,
+        Kind::EndpointSet => endpoint_set(&mut fields)?,
+        Kind::Tombstone => tombstone(&mut fields)?,
+        _ => domain_map(&mut fields)?,
     };
     let version = version(&mut fields)?;
     let unknown_fields = fields.left_over();
     Ok(Line { meaning: Meaning::Change(Change { version, record }), seq, unknown_fields })
+}
+
+/// All members but those that every change has are its value.
+fn document(mut fields: Fields, kind: Kind, subject: Subject, seq: Option<u64>) -> Result<Line, ChangeError> {
+    let parse = |text: &str| DocumentKey::parse(subject, text);
+    let key = fields.name(subject.member(), "the name of what it is about", parse)?;
+    let version = version(&mut fields)?;
+    let value = if fields.removed(&[])? {
+        None
+    } else {
+        let document = Document::of_members(kind, fields.members);
+        Some(document.ok_or(ChangeError::Document)?)
+    };
+    let record = Record::Document(key, value);
+    Ok(Line { meaning: Meaning::Change(Change { version, record }), seq, unknown_fields: 0 })
 }
 
 fn service(fields: &mut Fields) -> Result<Record, ChangeError> {
@@ -117,7 +140,7 @@ fn endpoint(outer: &mut Fields, index: usize, item: Json) -> Result<Endpoint, Ch
 }
 
 fn domain_map(fields: &mut Fields) -> Result<Record, ChangeError> {
-    let host = fields.name("hostname", "a host name", HostName::parse)?;
+    let host = fields.name("hostname", "a host name", HostName::parse_pattern)?;
     if fields.removed(&["service", "class"])? {
         return Ok(Record::Host(host, None));
     }
@@ -132,7 +155,7 @@ fn domain_map(fields: &mut Fields) -> Result<Record, ChangeError> {
 }
 
 fn tombstone(fields: &mut Fields) -> Result<Record, ChangeError> {
-    let host = fields.name("hostname", "a host name", HostName::parse)?;
+    let host = fields.name("hostname", "a host name", HostName::parse_pattern)?;
     if fields.removed(&["reason"])? {
         return Ok(Record::Host(host, None));
     }

@@ -10,7 +10,7 @@ mod render;
 use crate::{
     id::NameError,
     json::Json,
-    limits::CHANGE_OCTETS_MAX,
+    limits::{CHANGE_OCTETS_MAX, DOCUMENT_OCTETS_MAX},
     record::{Change, SetError},
 };
 
@@ -54,6 +54,8 @@ pub enum ChangeError {
     TooMany { field: String, found: usize, max: usize },
     #[error("`endpoints` {0}")]
     Set(SetError),
+    #[error("the value has more than {DOCUMENT_OCTETS_MAX} octets, its most; give less")]
+    Document,
 }
 
 /// Reads one line, without its line end.

@@ -2,35 +2,38 @@
 
 use std::io::Write;
 
-use crate::record::{Change, Class, Endpoint, EndpointState, HostValue, Record, Service, Version};
+use crate::record::{Change, Class, Document, Endpoint, EndpointState, HostValue, Record, Service, Version};
 
 /// Appends the line of `change`, with its LF. [`super::parse`] reads it back to an equal change.
 ///
-/// All texts in a change are ids and host names, whose octets need no escape in JSON.
+/// All texts in a change are ids and host names, whose octets need no escape in JSON, or JSON already.
 pub fn render(change: &Change, seq: Option<u64>, out: &mut Vec<u8>) {
     out.push(b'{');
     if let Some(seq) = seq {
         put(out, format_args!(r#""seq":{seq},"#));
     }
+    let kind = change.record.kind();
     match &change.record {
         Record::Service(id, value) => {
-            put(out, format_args!(r#""kind":"service","service":"{id}""#));
+            put(out, format_args!(r#""kind":"{kind}","service":"{id}""#));
             put_version(out, change.version);
             put_value(out, value.as_ref(), put_service);
         }
         Record::Endpoints(id, region, value) => {
-            put(out, format_args!(r#""kind":"endpoint_set","service":"{id}","region":"{region}""#));
+            put(out, format_args!(r#""kind":"{kind}","service":"{id}","region":"{region}""#));
             put_version(out, change.version);
             put_value(out, value.as_ref(), |out, set| put_endpoints(out, set.as_slice()));
         }
         Record::Host(name, value) => {
-            let kind = match value {
-                Some(HostValue::Tombstone { .. }) => "tombstone",
-                Some(HostValue::Mapped { .. }) | None => "domain_map",
-            };
             put(out, format_args!(r#""kind":"{kind}","hostname":"{name}""#));
             put_version(out, change.version);
             put_value(out, value.as_ref(), put_host);
+        }
+        Record::Document(key, value) => {
+            let member = key.subject().member();
+            put(out, format_args!(r#""kind":"{kind}","{member}":"{}""#, key.name()));
+            put_version(out, change.version);
+            put_value(out, value.as_ref(), put_document);
         }
     }
     out.extend_from_slice(b"}\n");
@@ -88,6 +91,15 @@ fn put_host(out: &mut Vec<u8>, value: &HostValue) {
             put(out, format_args!(r#","service":"{service}","class":"{class}""#));
         }
         HostValue::Tombstone { reason } => put(out, format_args!(r#","reason":"{reason}""#)),
+    }
+}
+
+/// The members of the object, without its braces.
+fn put_document(out: &mut Vec<u8>, document: &Document) {
+    let members =
+        document.as_str().strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or_default();
+    if !members.is_empty() {
+        put(out, format_args!(",{members}"));
     }
 }
 

@@ -1,5 +1,5 @@
 //! Writes the body front to back: services' records with their host names behind them, host names without a
-//! record, directory, index, root.
+//! record, documents, directories, index, filter, root.
 
 use std::{
     collections::BTreeMap,
@@ -11,16 +11,18 @@ use std::{
 use rkyv::rancor::BoxedError;
 
 use super::{
-    build::{PROGRESS_ITEMS, Progress, Step},
+    build::{PROGRESS_ITEMS, Plan, Progress, Step},
     directory::Starts,
+    documents,
     error::BuildError,
-    format::{Body, Column, Counts, Header},
+    format::{Body, Column, Counts, FORMAT, Header, Role},
     hosts, index, services,
     stage::Stage,
     writer::BlockWriter,
 };
 use crate::{
     digest::Digest,
+    filter,
     hash::Hasher,
     id::Region,
     limits::SNAPSHOT_REGIONS_MAX,
@@ -31,7 +33,7 @@ pub(crate) struct BodyBuilder<'a> {
     seed: u64,
     hasher: Hasher,
     out: BlockWriter<BufWriter<&'a File>>,
-    forgotten: &'a dyn Fn(&Change) -> bool,
+    plan: &'a Plan<'a>,
     progress: &'a mut dyn FnMut(Progress),
     regions: Regions,
     tally: Tally,
@@ -53,34 +55,98 @@ impl<'a> BodyBuilder<'a> {
         file: &'a File,
         path: &Path,
         seed: u64,
-        forgotten: &'a dyn Fn(&Change) -> bool,
+        plan: &'a Plan<'a>,
         progress: &'a mut dyn FnMut(Progress),
     ) -> Self {
         let out = BlockWriter::new(BufWriter::new(file), path);
         let (regions, tally) = (Regions::default(), Tally::default());
         let hasher = Hasher::new(seed);
-        Self { seed, hasher, out, forgotten, progress, regions, tally, names: Vec::new() }
+        Self { seed, hasher, out, plan, progress, regions, tally, names: Vec::new() }
     }
 
     /// All of the body and its checksums. The header that comes back lacks the offset vector.
-    pub(crate) fn write(mut self, services: &Stage, hosts: &Stage) -> Result<Header, BuildError> {
+    pub(crate) fn write(
+        mut self,
+        hosts: &Stage,
+        services: &Stage,
+        documents: &Stage,
+    ) -> Result<Header, BuildError> {
         // Nothing starts at 0, which the index has for none. Read as a host's entry, it is of an empty name.
         self.out.put(&[0; services::RECORD_ALIGNMENT])?;
         let (mapped, mut others) = self.newest_hosts(hosts);
         let directory = self.put_services(services, hosts, &mapped, &mut others)?;
         self.put_hosts_without_record(hosts, &others)?;
         let heap = self.out.column(self.out.position());
+        let (documents_column, documents_directory) = self.put_documents(documents)?;
         let directory = self.put_column(&directory)?;
+        let documents_directory = self.put_column(&documents_directory)?;
         self.names.sort_unstable();
         let index = index::pack(&self.names).ok_or(BuildError::Crowded { tried: 1 })?;
         let index = self.put_column(&index)?;
-        let body = Body { heap, directory, index, regions: self.regions.names()? };
+        let filter = match self.plan.role {
+            Role::Base => Vec::new(),
+            Role::Level { .. } => self.filter(services, documents),
+        };
+        let filter = self.put_column(&filter)?;
+        let regions = self.regions.names()?;
+        let body = Body {
+            heap,
+            directory,
+            index,
+            documents: documents_column,
+            documents_directory,
+            filter,
+            regions,
+        };
+        self.end(&body)
+    }
+
+    fn end(self, body: &Body) -> Result<Header, BuildError> {
         let path = self.out.path().to_owned();
-        let (body_octets, checksums_crc) = rkyv::api::high::to_bytes_in::<_, BoxedError>(&body, self.out)
+        let (body_octets, checksums_crc) = rkyv::api::high::to_bytes_in::<_, BoxedError>(body, self.out)
             .map_err(|error| BuildError::Io { action: "write", path, source: io::Error::other(error) })?
             .finish()?;
         let Tally { counts, digest, .. } = self.tally;
-        Ok(Header { counts, digest, offsets: Vec::new(), seed: self.seed, body_octets, checksums_crc })
+        let (role, offsets) = (self.plan.role, Vec::new());
+        Ok(Header {
+            counts,
+            digest,
+            offsets,
+            role,
+            format: FORMAT,
+            seed: self.seed,
+            body_octets,
+            checksums_crc,
+        })
+    }
+
+    /// Of all names that the file is asked for.
+    fn filter(&self, services: &Stage, documents: &Stage) -> Vec<u8> {
+        let keys = self.names.len() + services.hashes().count() + documents.hashes().count();
+        let names = self.names.iter().map(|(hash, _)| *hash);
+        filter::pack(keys, names.chain(services.hashes()).chain(documents.hashes()))
+    }
+
+    /// The documents' column, and its directory.
+    fn put_documents(&mut self, stage: &Stage) -> Result<(Column, Vec<u8>), BuildError> {
+        let column_at = self.out.position();
+        let mut starts = Starts::new(stage.hashes().count());
+        let mut octets = Vec::new();
+        for (done, group) in (1..).zip(stage.groups()) {
+            let Some(first) = group.first() else { continue };
+            starts.start(first.hash, self.out.position() - column_at)?;
+            octets.clear();
+            for (_, change) in stage.newest(group) {
+                if !(self.plan.forgotten)(&change) {
+                    self.tally.count(&change);
+                    documents::put_document(&mut octets, &change);
+                }
+            }
+            self.out.put(&octets)?;
+            report(self.progress, Step::Documents, done);
+        }
+        let directory = starts.end(self.out.position() - column_at)?;
+        Ok((self.out.column(self.out.position() - column_at), directory))
     }
 
     /// The newest of each host name: those that are mapped, in the order of their services, and the others.
@@ -88,7 +154,7 @@ impl<'a> BodyBuilder<'a> {
         let (mut mapped, mut others) = (Vec::new(), Vec::new());
         for (done, group) in (1..).zip(stage.groups()) {
             for (slot, change) in stage.newest(group) {
-                if (self.forgotten)(&change) {
+                if (self.plan.forgotten)(&change) {
                     continue;
                 }
                 self.tally.count(&change);
@@ -125,7 +191,7 @@ impl<'a> BodyBuilder<'a> {
                 mine.iter().filter_map(|placed| Some((*placed, hosts.change(placed.at)?))).collect();
             starts.start(first.hash, self.out.position())?;
             let newest = stage.newest(group).into_iter().map(|(_, change)| change);
-            let newest: Vec<Change> = newest.filter(|change| !(self.forgotten)(change)).collect();
+            let newest: Vec<Change> = newest.filter(|change| !(self.plan.forgotten)(change)).collect();
             for changes in newest.chunk_by(|a, b| subject(a) == subject(b)) {
                 self.put_service(changes, &mut mine)?;
             }
@@ -196,7 +262,7 @@ fn offset(at: usize) -> Result<u32, BuildError> {
 fn subject(change: &Change) -> &str {
     match &change.record {
         Record::Service(id, _) | Record::Endpoints(id, _, _) => id.as_str(),
-        Record::Host(..) => "",
+        Record::Host(..) | Record::Document(..) => "",
     }
 }
 
@@ -256,6 +322,12 @@ impl Tally {
             Record::Host(..) => &mut self.counts.hosts,
             Record::Service(..) => &mut self.counts.services,
             Record::Endpoints(..) => &mut self.counts.endpoint_sets,
+            Record::Document(..) => &mut self.counts.documents,
         } += 1;
+        if let Record::Host(name, _) = &change.record
+            && name.is_wildcard()
+        {
+            self.counts.wildcards += 1;
+        }
     }
 }

@@ -14,13 +14,13 @@ use super::{
     directory::{bucket_count, bucket_of},
     error::BuildError,
     file::Partial,
-    format::{Counts, Header},
+    format::{Counts, Header, Role},
     index,
     stage::Stage,
 };
 use crate::{
     digest::Digest,
-    limits::{BUCKET_SERVICES_MAX, PARTITIONS_MAX, SEEDS_TRIED_MAX},
+    limits::{BUCKET_NAMES_MAX, PARTITIONS_MAX, SEEDS_TRIED_MAX},
     record::{Change, Record},
 };
 
@@ -48,6 +48,7 @@ pub enum Step {
     Read,
     Services,
     Hosts,
+    Documents,
 }
 
 /// What was built.
@@ -68,12 +69,24 @@ pub fn build(
     options: &BuildOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Stats, BuildError> {
-    build_without(&|_| false, changes, out, options, progress)
+    build_as(&Plan::default(), changes, out, options, progress)
 }
 
-/// The same, without those of the newest that are `forgotten`.
-pub(crate) fn build_without(
-    forgotten: &dyn Fn(&Change) -> bool,
+/// What a file is to be, other than all of a state.
+pub(crate) struct Plan<'a> {
+    pub(crate) role: Role,
+    /// Of the newest values, those that are left out.
+    pub(crate) forgotten: &'a dyn Fn(&Change) -> bool,
+}
+
+impl Default for Plan<'_> {
+    fn default() -> Self {
+        Self { role: Role::Base, forgotten: &|_| false }
+    }
+}
+
+pub(crate) fn build_as(
+    plan: &Plan<'_>,
     changes: impl IntoIterator<Item = Change>,
     out: &Path,
     options: &BuildOptions,
@@ -85,8 +98,8 @@ pub(crate) fn build_without(
     let mut staged = Staged::read(changes, progress);
     let seed = staged.arrange(options.seed)?;
     let file = Partial::create(out)?;
-    let written = BodyBuilder::new(file.body(), out, seed, forgotten, progress)
-        .write(&staged.services, &staged.hosts)?;
+    let body = BodyBuilder::new(file.body(), out, seed, plan, progress);
+    let written = body.write(&staged.hosts, &staged.services, &staged.documents)?;
     let header = Header { offsets: options.offsets.clone(), ..written };
     file.commit(&header)?;
     let Header { counts, digest, .. } = header;
@@ -97,16 +110,23 @@ pub(crate) fn build_without(
 struct Staged {
     hosts: Stage,
     services: Stage,
+    documents: Stage,
     changes: u64,
 }
 
 impl Staged {
     fn read(changes: impl IntoIterator<Item = Change>, progress: &mut dyn FnMut(Progress)) -> Self {
-        let mut staged = Self { hosts: Stage::default(), services: Stage::default(), changes: 0 };
+        let mut staged = Self {
+            hosts: Stage::default(),
+            services: Stage::default(),
+            documents: Stage::default(),
+            changes: 0,
+        };
         for change in changes {
             match change.record {
                 Record::Host(..) => staged.hosts.push(&change),
                 Record::Service(..) | Record::Endpoints(..) => staged.services.push(&change),
+                Record::Document(..) => staged.documents.push(&change),
             }
             staged.changes += 1;
             if staged.changes.is_multiple_of(PROGRESS_ITEMS) {
@@ -123,6 +143,7 @@ impl Staged {
             let seed = first.wrapping_add(u64::from(attempt));
             self.hosts.arrange(seed);
             self.services.arrange(seed);
+            self.documents.arrange(seed);
             if self.has_room() {
                 return Ok(seed);
             }
@@ -132,12 +153,17 @@ impl Staged {
 
     /// Whether no part of the file is crowded.
     fn has_room(&self) -> bool {
-        let buckets = bucket_count(self.services.hashes().count());
-        let mut longest = Run::default();
-        self.services.hashes().for_each(|hash| longest.meet(bucket_of(hash, buckets)));
-        longest.most <= BUCKET_SERVICES_MAX
+        fullest_bucket(&self.services) <= BUCKET_NAMES_MAX
+            && fullest_bucket(&self.documents) <= BUCKET_NAMES_MAX
             && index::has_room(self.hosts.hashes().count(), self.hosts.hashes())
     }
+}
+
+fn fullest_bucket(stage: &Stage) -> usize {
+    let buckets = bucket_count(stage.hashes().count());
+    let mut longest = Run::default();
+    stage.hashes().for_each(|hash| longest.meet(bucket_of(hash, buckets)));
+    longest.most
 }
 
 /// The longest run of equal numbers.

@@ -1,6 +1,7 @@
-//! Where in the heap the services' records are, by the hash of their ids.
+//! Where in the heap the services' records are, by the hash of their ids; and where in their column the documents
+//! are, by the hash of their names.
 //!
-//! Buckets of unlike length stand in the heap one behind the other, in the order of their hashes; the
+//! Buckets of unlike length stand in the column one behind the other, in the order of their hashes; the
 //! directory holds where each starts, and at its end, where the last one ends.
 
 use std::ops::Range;
@@ -22,14 +23,14 @@ impl<'a> Directory<'a> {
         Self { starts: octets.as_chunks().0 }
     }
 
-    /// Where in the heap the bucket of `hash` is.
+    /// Where in its column the bucket of `hash` is.
     pub(crate) fn bucket(&self, hash: u64) -> Option<Range<usize>> {
         let bucket = bucket_of(hash, self.starts.len().checked_sub(1)?);
         let [start, end] = self.starts.get(bucket..bucket + 2)? else { return None };
         Some(offset(*start)..offset(*end))
     }
 
-    /// Where in the heap all buckets are.
+    /// Where in its column all buckets are.
     pub(crate) fn buckets(&self) -> Option<Range<usize>> {
         Some(offset(*self.starts.first()?)..offset(*self.starts.last()?))
     }
@@ -62,7 +63,7 @@ impl Starts {
         Self { buckets, octets: Vec::with_capacity((buckets + 1) * size_of::<u32>()) }
     }
 
-    /// The heap has come to `at` when the bucket of `hash`, and all before it that are still missing, start.
+    /// The column has come to `at` when the bucket of `hash`, and all before it that are still missing, start.
     pub(crate) fn start(&mut self, hash: u64, at: usize) -> Result<(), BuildError> {
         self.fill_to(bucket_of(hash, self.buckets), at)
     }

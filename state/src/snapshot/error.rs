@@ -18,6 +18,10 @@ pub enum OpenError {
         "{path} has layout {found:016x}, this binary reads {known:016x}; use the one that wrote it, or rebuild it"
     )]
     Layout { path: PathBuf, found: u64, known: u64 },
+    #[error("{path} is a level of a table, only what changed since its base; name the base")]
+    Level { path: PathBuf },
+    #[error("{path} is a base, not a level of a table")]
+    Base { path: PathBuf },
     #[error("{path}: the header is damaged; fetch or build the file again")]
     Header { path: PathBuf },
     #[error("{path} has {found} octets where its header says {expected}; fetch or build the file again")]

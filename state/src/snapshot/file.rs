@@ -15,7 +15,7 @@ use memmap2::Mmap;
 
 use super::{
     error::{BuildError, OpenError},
-    format::{BLOCK_OCTETS, FORMAT, HEADER_OCTETS, Header, HeaderError, layout_hash},
+    format::{BLOCK_OCTETS, FORMAT, HEADER_OCTETS, Header, HeaderError},
 };
 use crate::limits::VERIFY_THREADS_MAX;
 
@@ -133,7 +133,7 @@ fn header(start: &[u8], octets: u64, path: &Path) -> Result<Header, OpenError> {
     let header = Header::decode(page).map_err(|error| match error {
         HeaderError::Foreign => OpenError::Foreign { path: path() },
         HeaderError::Format(found) => OpenError::Format { path: path(), found, known: FORMAT },
-        HeaderError::Layout(found) => OpenError::Layout { path: path(), found, known: layout_hash() },
+        HeaderError::Layout { found, known } => OpenError::Layout { path: path(), found, known },
         HeaderError::Damaged => OpenError::Header { path: path() },
     })?;
     if octets == header.file_octets() {

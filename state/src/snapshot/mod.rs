@@ -13,8 +13,12 @@
 
 mod body;
 mod build;
+mod columns;
+mod diff;
 mod directory;
+mod documents;
 mod error;
+mod export;
 mod file;
 mod format;
 mod hosts;
@@ -29,30 +33,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub(crate) use self::build::build_without;
 #[cfg(test)]
 pub(crate) use self::file::reseal;
-use self::{
-    body::Tally,
-    directory::Directory,
-    file::Mapped,
-    format::{ArchivedBody, ArchivedColumn},
-    huge::HugeCopy,
-};
+use self::{body::Tally, columns::Columns, directory::Directory, file::Mapped, huge::HugeCopy};
 pub use self::{
     build::{BuildOptions, Progress, Stats, Step, build},
+    diff::{Difference, diff},
     error::{BuildError, OpenError},
-    format::{Counts, Header},
+    export::{ExportError, export},
+    format::{Counts, Header, Role},
 };
 pub(crate) use self::{
+    build::{Plan, build_as},
+    directory::bucket_of,
     hosts::{Entry as HostEntry, Kind},
     services::{Held, PackedSet, ServiceRecord},
 };
 use crate::{
+    codec::{self, StoredDocument},
+    filter::{self, Probe},
     hash::Hasher,
     id::Region,
     prefetch::prefetch,
-    record::{Change, Key, Record},
+    record::{Change, Document, DocumentKey, Key, Record},
 };
 
 /// Host names stand behind their service's record: what a look-up reads begins so far before the name's
@@ -67,26 +70,39 @@ pub struct Snapshot {
     hasher: Hasher,
     /// Where the heap stands in the file.
     heap: Range<usize>,
+    documents: Range<usize>,
     directory: HugeCopy,
+    documents_directory: HugeCopy,
     index: HugeCopy,
+    filter: HugeCopy,
     regions: Vec<Region>,
 }
 
 impl Snapshot {
     /// Maps and verifies the file: header, every block's checksum on all cores, the root's structure.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let snapshot = Self::open_any(path)?;
+        match snapshot.header().role {
+            Role::Base => Ok(snapshot),
+            Role::Level { .. } => Err(OpenError::Level { path: path.to_owned() }),
+        }
+    }
+
+    /// The same of a level, which is of use only in a table with what it was made over.
+    pub fn open_level(path: &Path) -> Result<Self, OpenError> {
+        let snapshot = Self::open_any(path)?;
+        match snapshot.header().role {
+            Role::Base => Err(OpenError::Base { path: path.to_owned() }),
+            Role::Level { .. } => Ok(snapshot),
+        }
+    }
+
+    pub(crate) fn open_any(path: &Path) -> Result<Self, OpenError> {
         let mapped = Mapped::open(path)?;
-        let body = mapped.body();
-        let root = rkyv::access::<ArchivedBody, rkyv::rancor::Error>(body)
-            .map_err(|error| OpenError::Structure { path: path.to_owned(), what: error.to_string() })?;
-        let place = |column: &ArchivedColumn| {
-            column.place(body.len()).ok_or_else(|| OpenError::Structure {
-                path: path.to_owned(),
-                what: "a column lies outside the body".to_owned(),
-            })
-        };
-        let copy = |column: &ArchivedColumn| {
-            HugeCopy::of(mapped.octets(&place(column)?)).map_err(|source| OpenError::Io {
+        let structure = |what| OpenError::Structure { path: path.to_owned(), what };
+        let columns = Columns::of(&mapped.header, mapped.body()).map_err(structure)?;
+        let copy = |column: &Range<usize>| {
+            HugeCopy::of(mapped.octets(column)).map_err(|source| OpenError::Io {
                 action: "copy the index of",
                 path: path.to_owned(),
                 source,
@@ -95,10 +111,13 @@ impl Snapshot {
         Ok(Self {
             path: path.to_owned(),
             hasher: Hasher::new(mapped.header.seed),
-            heap: place(&root.heap)?,
-            directory: copy(&root.directory)?,
-            index: copy(&root.index)?,
-            regions: root.regions.iter().map(|name| Region::trusted(name)).collect(),
+            directory: copy(&columns.directory)?,
+            documents_directory: copy(&columns.documents_directory)?,
+            index: copy(&columns.index)?,
+            filter: copy(&columns.filter)?,
+            heap: columns.heap,
+            documents: columns.documents,
+            regions: columns.regions,
             mapped,
         })
     }
@@ -132,7 +151,9 @@ impl Snapshot {
         let buckets = self.directory().buckets().unwrap_or_default();
         let others = hosts::entries(self.heap(), buckets.end..self.heap().len());
         let of_services = services::records(self.heap(), buckets).flat_map(|record| self.changes_of(record));
-        of_services.chain(others.map(host_change))
+        let documents = Directory::new(self.documents_directory.octets()).buckets().unwrap_or_default();
+        let documents = documents::documents(self.documents(), documents).map(document_change);
+        of_services.chain(others.map(host_change)).chain(documents)
     }
 
     /// The stored value of `key`, graves included. Allocates.
@@ -141,7 +162,16 @@ impl Snapshot {
             Key::Host(name) => self.host(name.as_str().as_bytes())?.change(name.as_str()),
             Key::Service(id) | Key::Endpoints(id, _) => {
                 let changes = self.service(id.as_str())?.changes(&self.regions)?;
-                changes.into_iter().find(|change| change.record.key() == *key)
+                changes.into_iter().find(|change| change.record.is_about(key))
+            }
+            Key::Document(document) => {
+                let (version, value) = match self.document(self.hash(document.name().as_bytes()), document)? {
+                    StoredDocument { version, text: None, .. } => (version, None),
+                    StoredDocument { kind, version, text: Some(text) } => {
+                        (version, Some(Document::trusted(kind, text)))
+                    }
+                };
+                Some(Change { version, record: Record::Document(document.clone(), value) })
             }
         }
     }
@@ -150,7 +180,7 @@ impl Snapshot {
     pub(crate) fn has(&self, key: &Key) -> bool {
         match key {
             Key::Host(name) => self.host(name.as_str().as_bytes()).is_some(),
-            Key::Service(_) | Key::Endpoints(..) => self.change(key).is_some(),
+            Key::Service(_) | Key::Endpoints(..) | Key::Document(_) => self.change(key).is_some(),
         }
     }
 
@@ -175,8 +205,13 @@ impl Snapshot {
     #[inline]
     pub(crate) fn fetch_line(&self, name: &[u8]) -> u64 {
         let hash = self.hasher.hash(name);
-        index::fetch_line(self.index.octets(), hash);
+        self.fetch_line_under(hash);
         hash
+    }
+
+    #[inline]
+    pub(crate) fn fetch_line_under(&self, hash: u64) {
+        index::fetch_line(self.index.octets(), hash);
     }
 
     /// Asks for the first entry that the line of `hash` leads to, which is nearly always the one wanted.
@@ -203,11 +238,27 @@ impl Snapshot {
         services::records(self.heap(), bucket).map_while(|record| record).find(|record| record.id() == id)
     }
 
+    /// `hash` is the name's. A document that is here may be a grave.
+    pub(crate) fn document(&self, hash: u64, key: &DocumentKey) -> Option<StoredDocument<'_>> {
+        let bucket = Directory::new(self.documents_directory.octets()).bucket(hash)?;
+        let stored = documents::documents(self.documents(), bucket).map_while(|octets| octets);
+        stored.filter_map(codec::decode_document).find_map(|(name, document)| {
+            (name == key.name() && document.kind.subject() == Some(key.subject())).then_some(document)
+        })
+    }
+
+    /// Whether a value of a name of that hash may be here.
+    #[inline]
+    pub(crate) fn may_have(&self, probe: Probe) -> bool {
+        filter::may_have(self.filter.octets(), probe)
+    }
+
     pub(crate) fn seed(&self) -> u64 {
         self.mapped.header.seed
     }
 
     /// The hash of a host name or service id, as the file has it.
+    #[inline]
     pub(crate) fn hash(&self, name: &[u8]) -> u64 {
         self.hasher.hash(name)
     }
@@ -220,6 +271,10 @@ impl Snapshot {
     #[inline]
     fn heap(&self) -> &[u8] {
         self.mapped.octets(&self.heap)
+    }
+
+    fn documents(&self) -> &[u8] {
+        self.mapped.octets(&self.documents)
     }
 
     fn directory(&self) -> Directory<'_> {
@@ -241,19 +296,26 @@ fn host_change(entry: Option<(&str, HostEntry<'_>)>) -> Result<Change, String> {
     entry.change(name).ok_or_else(|| format!("the entry of {name} does not parse"))
 }
 
+fn document_change(octets: Option<&[u8]>) -> Result<Change, String> {
+    octets.and_then(codec::decode).ok_or_else(|| "a document does not parse".to_owned())
+}
+
 /// Opens the file, reads every record in it, and compares counts and digest with the header.
 pub fn verify(path: &Path) -> Result<Header, OpenError> {
-    let snapshot = Snapshot::open(path)?;
+    let snapshot = Snapshot::open_any(path)?;
     let structure = |what| OpenError::Structure { path: path.to_owned(), what };
     let mut tally = Tally::default();
     for change in snapshot.changes() {
         let change = change.map_err(structure)?;
         tally.count(&change);
+        let name = change.record.name();
+        let hash = snapshot.hash(name.as_bytes());
         let is_found = match &change.record {
-            Record::Host(name, _) => snapshot.host(name.as_str().as_bytes()).is_some(),
-            Record::Service(id, _) | Record::Endpoints(id, _, _) => snapshot.service(id.as_str()).is_some(),
+            Record::Host(..) => snapshot.host_under(hash, name.as_bytes()).is_some(),
+            Record::Service(..) | Record::Endpoints(..) => snapshot.service_under(hash, name).is_some(),
+            Record::Document(key, _) => snapshot.document(hash, key).is_some(),
         };
-        if !is_found {
+        if !is_found || !snapshot.may_have(Probe::new(hash)) {
             return Err(structure(format!("{} is not found where it is looked up", change.record.key())));
         }
     }

@@ -70,6 +70,7 @@ impl Stage {
 /// All about one service together, the service itself first.
 fn order(record: &Record) -> (&str, &str) {
     match record {
+        Record::Document(key, _) => (key.name(), key.subject().name()),
         Record::Host(name, _) => (name.as_str(), ""),
         Record::Service(id, _) => (id.as_str(), ""),
         Record::Endpoints(id, region, _) => (id.as_str(), region.as_str()),

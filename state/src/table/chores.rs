@@ -5,15 +5,12 @@ use std::{ops::Range, sync::Arc};
 
 use super::{
     Refusal, Table,
-    work::{Built, Forget, Makes, Work},
+    work::{Built, Flushed, Forget, Makes, Work},
 };
 use crate::{
-    limits::{
-        LEVELS_MAX, LEVELS_MERGE, OVERLAY_FLUSH_KEYS, OVERLAY_FLUSH_OCTETS, OVERLAY_SHARDS,
-        OVERLAY_SHARDS_SHED,
-    },
+    limits::{LEVELS_MAX, LEVELS_MERGE, OVERLAY_BRANCHES, OVERLAY_FLUSH_KEYS, OVERLAY_FLUSH_OCTETS},
     overlay::Overlay,
-    snapshot::Snapshot,
+    snapshot::{Header, Role, Snapshot},
     view::View,
 };
 
@@ -31,6 +28,8 @@ pub enum Due {
 #[derive(Default)]
 pub struct Retired {
     pub files: Vec<Arc<Snapshot>>,
+    /// Memory.
+    _overlay: Option<Overlay>,
 }
 
 impl Table {
@@ -39,7 +38,7 @@ impl Table {
     pub fn due(&self) -> Option<Due> {
         let (keys, octets) = self.overlay_size();
         let is_large = keys >= OVERLAY_FLUSH_KEYS || octets >= OVERLAY_FLUSH_OCTETS;
-        if is_large && self.shedding.is_none() && self.view.levels().len() < LEVELS_MAX {
+        if is_large && self.view.levels().len() < LEVELS_MAX {
             return Some(Due::Flush);
         }
         let octets: Vec<u64> = self.view.levels().iter().map(|level| level.octets()).collect();
@@ -54,10 +53,11 @@ impl Table {
         if self.view.levels().len() >= LEVELS_MAX {
             return Err(Refusal::Levels);
         }
-        while self.shed() {}
-        let overlay = self.view.overlay().clone();
-        self.frozen = Some(overlay.clone());
-        Ok(self.work(Some(overlay), Vec::new(), Makes::Level))
+        let (overlay, mut round) = (self.view.overlay().clone(), 0);
+        self.view.change_overlay(|overlay| round = overlay.begin_round());
+        let flushed = Flushed { overlay, round };
+        let makes = Makes::Level { beneath: self.view.files_state(), with: self.digest };
+        Ok(self.work(Some(flushed), Vec::new(), makes))
     }
 
     /// Takes neighbouring levels, to be made one. 0 is the newest.
@@ -66,17 +66,26 @@ impl Table {
     /// [`Refusal::NoSuchLevels`], also where they are fewer than two.
     pub fn merge(&self, levels: Range<usize>) -> Result<Work, Refusal> {
         let levels = self.view.levels().get(levels).filter(|levels| levels.len() > 1);
-        Ok(self.work(None, levels.ok_or(Refusal::NoSuchLevels)?.to_vec(), Makes::Level))
+        let levels = levels.ok_or(Refusal::NoSuchLevels)?.to_vec();
+        let ends =
+            levels.first().zip(levels.last()).map(|(newest, oldest)| (newest.header(), oldest.header()));
+        match ends {
+            Some((newest, Header { role: Role::Level { beneath, .. }, .. })) => {
+                let makes = Makes::Level { beneath: *beneath, with: newest.state() };
+                Ok(self.work(None, levels, makes))
+            }
+            _ => Err(Refusal::NoSuchLevels),
+        }
     }
 
     /// Takes base and levels, to be made a new base. What the overlay holds stays there.
     pub fn rebuild(&self, forget: Forget) -> Work {
         let files = self.view.levels().iter().chain(self.view.base()).cloned().collect();
-        self.work(None, files, Makes::Base(forget))
+        self.work(None, files, Makes::Base { state: self.view.files_state(), forget })
     }
 
-    fn work(&self, overlay: Option<Overlay>, files: Vec<Arc<Snapshot>>, makes: Makes) -> Work {
-        Work { overlay, files, makes, seed: self.view.keys().seed }
+    fn work(&self, flushed: Option<Flushed>, files: Vec<Arc<Snapshot>>, makes: Makes) -> Work {
+        Work { flushed, files, makes, seed: self.view.keys().seed }
     }
 
     /// Puts a file in the place of what it was made of; readers see it with the next publication, and find what
@@ -87,24 +96,26 @@ impl Table {
     /// [`Refusal::Levels`], if there is no room for one more; [`Refusal::Outdated`], if what it was made of is gone.
     pub fn install(&mut self, built: &Built) -> Result<Retired, Refusal> {
         let Built { work, file } = built;
-        match (&work.overlay, &work.makes) {
-            (Some(overlay), _) => self.install_flushed(overlay, file),
-            (None, Makes::Level) => self.install_merged(&work.files, file),
-            (None, Makes::Base(_)) => self.install_base(&work.files, file),
+        match (&work.flushed, &work.makes) {
+            (Some(flushed), _) => self.install_flushed(flushed, file),
+            (None, Makes::Level { .. }) => self.install_merged(&work.files, file),
+            (None, Makes::Base { .. }) => self.install_base(&work.files, file),
         }
     }
 
-    fn install_flushed(&mut self, overlay: &Overlay, file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
-        if self.shedding.is_some() || !self.frozen.as_ref().is_some_and(|frozen| frozen.is(overlay)) {
-            return Err(Refusal::Outdated);
-        }
+    fn install_flushed(&mut self, flushed: &Flushed, file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
         if self.view.levels().len() >= LEVELS_MAX {
             return Err(Refusal::Levels);
         }
+        let mut is_void = false;
+        self.view.change_overlay(|overlay| is_void = overlay.void_before(flushed.round));
+        if !is_void {
+            return Err(Refusal::Outdated);
+        }
+        self.clearing = Some(0);
         let levels = [file].into_iter().chain(self.view.levels()).cloned().collect();
         self.stand_on(self.view.base().cloned(), levels);
-        self.shedding = Some(0);
-        Ok(Retired::default())
+        Ok(Retired { files: Vec::new(), _overlay: Some(flushed.overlay.clone()) })
     }
 
     fn install_merged(&mut self, files: &[Arc<Snapshot>], file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
@@ -113,17 +124,18 @@ impl Table {
         let (newer, older) = (&levels[..at], &levels[at + files.len()..]);
         let levels = newer.iter().chain([file]).chain(older).cloned().collect();
         self.stand_on(self.view.base().cloned(), levels);
-        Ok(Retired { files: files.to_vec() })
+        Ok(Retired { files: files.to_vec(), _overlay: None })
     }
 
     fn install_base(&mut self, files: &[Arc<Snapshot>], file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
         let stack: Vec<_> = self.view.levels().iter().chain(self.view.base()).cloned().collect();
         let newer = stack.len().checked_sub(files.len()).ok_or(Refusal::Outdated)?;
-        if !is_same(&stack[newer..], files) {
+        // Of nothing, there is always one; but the table may have a base since.
+        if newer > self.view.levels().len() || !is_same(&stack[newer..], files) {
             return Err(Refusal::Outdated);
         }
         self.stand_on(Some(Arc::clone(file)), stack[..newer].into());
-        Ok(Retired { files: files.to_vec() })
+        Ok(Retired { files: files.to_vec(), _overlay: None })
     }
 
     fn stand_on(&mut self, base: Option<Arc<Snapshot>>, levels: Arc<[Arc<Snapshot>]>) {
@@ -131,16 +143,14 @@ impl Table {
         self.view = View::new(base, levels, self.view.overlay().clone(), keys, &local);
     }
 
-    /// Clears the next slice of the overlay of what the newest level has taken over. Whether there is more to do.
-    pub fn shed(&mut self) -> bool {
-        let (Some(from), Some(frozen)) = (self.shedding, &self.frozen) else { return false };
-        let to = (from + OVERLAY_SHARDS_SHED).min(OVERLAY_SHARDS);
-        self.view.change_overlay(|overlay| overlay.shed(frozen, from..to));
-        self.shedding = (to < OVERLAY_SHARDS).then_some(to);
-        if self.shedding.is_none() {
-            self.frozen = None;
+    /// Clears the next slice of the overlay of what a level has taken over. Whether there is more to do. Each change
+    /// applied does this too, so it is of use to a table that is left alone.
+    pub fn clear(&mut self) -> bool {
+        if let Some(branch) = self.clearing {
+            self.view.change_overlay(|overlay| overlay.clear_branch(branch));
+            self.clearing = Some(branch + 1).filter(|&next| next < OVERLAY_BRANCHES);
         }
-        self.shedding.is_some()
+        self.clearing.is_some()
     }
 }
 

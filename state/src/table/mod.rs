@@ -18,7 +18,7 @@ use crate::{
     limits::{LEVELS_MAX, OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX},
     overlay::{self, Keys, Overlay},
     record::Change,
-    snapshot::Snapshot,
+    snapshot::{Role, Snapshot},
     view::View,
 };
 
@@ -27,10 +27,8 @@ pub struct Table {
     view: View,
     digest: Digest,
     scratch: Vec<u8>,
-    /// The overlay as the last flush took it.
-    frozen: Option<Overlay>,
-    /// Shards of the overlay that are still to be cleared of what the newest level has taken over.
-    shedding: Option<usize>,
+    /// The next branch of the overlay to be cleared of what a level has taken over.
+    clearing: Option<usize>,
 }
 
 /// What became of a change. Only [`Outcome::Applied`] changed anything.
@@ -53,6 +51,10 @@ pub enum Refusal {
     OverlayOctets,
     #[error("there are {LEVELS_MAX} levels, their most; merge some")]
     Levels,
+    #[error(
+        "level {0} from the newest was made over another state than stands beneath it; leave it, and all newer, out"
+    )]
+    Misplaced(usize),
     #[error("there are no such levels")]
     NoSuchLevels,
     #[error(
@@ -76,7 +78,7 @@ impl Table {
     /// What base and levels hold, newest level first, as they stood in the table that made them.
     ///
     /// # Errors
-    /// [`Refusal::Levels`].
+    /// [`Refusal::Levels`]; [`Refusal::Misplaced`], if one was made over another state than stands beneath it.
     pub fn with_layers(
         base: Option<Arc<Snapshot>>,
         levels: Vec<Arc<Snapshot>>,
@@ -85,11 +87,14 @@ impl Table {
         if levels.len() > LEVELS_MAX {
             return Err(Refusal::Levels);
         }
-        let mut table = Self::over(base, levels.into(), Digest::default(), local);
-        for change in table.view.changes().flatten() {
-            table.digest.add(&change, &mut table.scratch);
+        let mut state = base.as_ref().map_or_else(Digest::default, |base| base.header().state());
+        for (at, level) in levels.iter().enumerate().rev() {
+            match level.header().role {
+                Role::Level { beneath, with } if beneath == state => state = with,
+                _ => return Err(Refusal::Misplaced(at)),
+            }
         }
-        Ok(table)
+        Ok(Self::over(base, levels.into(), state, local))
     }
 
     fn over(
@@ -102,12 +107,12 @@ impl Table {
         let deepest = base.as_ref().or(levels.last());
         let seed = deepest.map_or_else(|| RandomState::new().hash_one(0), |file| file.seed());
         let view = View::new(base, levels, Overlay::new(), Keys::new(seed), local);
-        Self { view, digest, scratch: Vec::new(), frozen: None, shedding: None }
+        Self { view, digest, scratch: Vec::new(), clearing: None }
     }
 
     /// Last writer wins, per key: order, duplicates and replay do no harm.
     pub fn apply(&mut self, change: Change) -> Outcome {
-        self.shed();
+        self.clear();
         let key = change.record.key();
         let stored = self.view.change(&key);
         if let Some(stored) = &stored
@@ -128,15 +133,16 @@ impl Table {
         Outcome::Applied
     }
 
-    fn refusal(&mut self, hash: u64, change: &Change) -> Option<Refusal> {
+    fn refusal(&self, hash: u64, change: &Change) -> Option<Refusal> {
         let overlay = self.view.overlay();
         let key = change.record.key();
-        let replaced = overlay.find(hash, |record| record.is_about(&key));
-        if replaced.is_none() && overlay.keys() >= OVERLAY_KEYS_MAX {
+        let replaced = overlay.find(hash, |record| record.is_about(&key)).map(overlay::octets);
+        let size = overlay.size();
+        if replaced.is_none() && size.keys >= OVERLAY_KEYS_MAX {
             return Some(Refusal::OverlayKeys);
         }
-        let octets = overlay.octets() + overlay::octets(change) - replaced.map_or(0, overlay::octets);
-        (octets > OVERLAY_OCTETS_MAX).then_some(Refusal::OverlayOctets)
+        let (new, old) = (overlay::octets(change) as usize, replaced.unwrap_or(0) as usize);
+        (size.octets + new - old > OVERLAY_OCTETS_MAX).then_some(Refusal::OverlayOctets)
     }
 
     /// The state as it is now, for readers. Costs a few reference counts.
@@ -156,6 +162,7 @@ impl Table {
 
     /// Keys and octets that the overlay holds.
     pub fn overlay_size(&self) -> (usize, usize) {
-        (self.view.overlay().keys(), self.view.overlay().octets())
+        let size = self.view.overlay().size();
+        (size.keys, size.octets)
     }
 }

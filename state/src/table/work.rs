@@ -6,16 +6,17 @@ use std::{
 };
 
 use crate::{
+    digest::Digest,
     overlay::Overlay,
     record::Change,
-    snapshot::{self, BuildError, BuildOptions, OpenError, Progress, Snapshot},
+    snapshot::{self, BuildError, BuildOptions, OpenError, Plan, Progress, Role, Snapshot},
 };
 
 /// One file to be made: a level of an overlay, one of several, or a base of all. Holds what it needs, and may go
 /// to another thread.
 #[derive(Clone)]
 pub struct Work {
-    pub(super) overlay: Option<Overlay>,
+    pub(super) flushed: Option<Flushed>,
     /// Newest first.
     pub(super) files: Vec<Arc<Snapshot>>,
     pub(super) makes: Makes,
@@ -23,10 +24,24 @@ pub struct Work {
     pub(super) seed: u64,
 }
 
+/// An overlay as a flush took it, and the round that began then.
+#[derive(Clone)]
+pub(super) struct Flushed {
+    pub(super) overlay: Overlay,
+    pub(super) round: u32,
+}
+
 #[derive(Clone)]
 pub(super) enum Makes {
-    Level,
-    Base(Forget),
+    /// Of the states before and after what is in it.
+    Level {
+        beneath: Digest,
+        with: Digest,
+    },
+    Base {
+        state: Digest,
+        forget: Forget,
+    },
 }
 
 /// Which graves a new base leaves out. A grave must outlast every message and file with an older value of its key
@@ -61,19 +76,32 @@ pub enum WorkError {
 impl Makes {
     fn forgets(&self, change: &Change) -> bool {
         match self {
-            Makes::Base(Forget::KnownTo(old)) if change.record.is_grave() => {
+            Makes::Base { forget: Forget::KnownTo(old), .. } if change.record.is_grave() => {
                 old.change(&change.record.key()).as_ref() == Some(change)
             }
-            Makes::Base(_) | Makes::Level => false,
+            Makes::Base { .. } | Makes::Level { .. } => false,
+        }
+    }
+
+    fn role(&self) -> Role {
+        match *self {
+            Makes::Level { beneath, with } => Role::Level { beneath, with },
+            Makes::Base { .. } => Role::Base,
         }
     }
 }
 
 impl Work {
+    /// The offsets of the newest file that this is made of: what a merge and a new base are built with. Empty where
+    /// there is none, and of a flush, whose offsets are those of what was applied when it was taken.
+    pub fn offsets(&self) -> Vec<u64> {
+        self.files.first().map_or_else(Vec::new, |newest| newest.header().offsets.clone())
+    }
+
     /// Writes the file to `out`, where it appears whole, and opens it. Takes as long as it takes: `pace` is called
     /// every few thousand changes, and may sleep.
     ///
-    /// `offsets` say where the log goes on: those of the overlay when it was flushed, or of the newest file.
+    /// `offsets` say where the log goes on behind what is in the file.
     pub fn build(
         self,
         out: &Path,
@@ -82,11 +110,17 @@ impl Work {
     ) -> Result<Built, WorkError> {
         let mut damaged = None;
         let options = BuildOptions { seed: Some(self.seed), offsets };
-        let changes = self.changes(&mut damaged);
-        snapshot::build_without(&|change| self.makes.forgets(change), changes, out, &options, pace)?;
+        let plan = Plan { role: self.makes.role(), forgotten: &|change| self.makes.forgets(change) };
+        let stats = snapshot::build_as(&plan, self.changes(&mut damaged), out, &options, pace)?;
+        if damaged.is_none()
+            && let Makes::Base { state, .. } = &self.makes
+            && stats.digest != *state
+        {
+            damaged = Some((out.to_owned(), "it is not the state of the files it was made of".to_owned()));
+        }
         match damaged {
             Some((path, what)) => Err(WorkError::Structure { path, what }),
-            None => Ok(Built { file: Arc::new(Snapshot::open(out)?), work: self }),
+            None => Ok(Built { file: Arc::new(Snapshot::open_any(out)?), work: self }),
         }
     }
 
@@ -95,7 +129,7 @@ impl Work {
         &'a self,
         damaged: &'a mut Option<(PathBuf, String)>,
     ) -> impl Iterator<Item = Change> + 'a {
-        let of_overlay = self.overlay.iter().flat_map(|overlay| overlay.changes().cloned());
+        let of_overlay = self.flushed.iter().flat_map(|flushed| flushed.overlay.changes().cloned());
         let of_files = self.files.iter().flat_map(|file| file.changes().map(move |change| (file, change)));
         let of_files = of_files.map_while(|(file, change)| {
             change.map_err(|what| *damaged = Some((file.path().to_owned(), what))).ok()

@@ -4,13 +4,15 @@
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
+    path::Path,
     sync::Arc,
 };
 
 use super::world;
 use crate::{
     HostHit, Table, View,
-    record::{Key, Version},
+    limits::LEVELS_MAX,
+    record::Version,
     snapshot::{self, BuildOptions, Snapshot},
 };
 
@@ -55,6 +57,23 @@ fn ask_all(view: &View, hosts: &[String]) -> usize {
     sum
 }
 
+/// What is known, spread over as many levels as there may be, and the overlay.
+fn layered(mut table: Table, folder: &Path) -> View {
+    for counter in 0..5 {
+        for (at, key) in world::all_keys().enumerate() {
+            if at % 5 == counter {
+                table.apply(world::said(&key, Version::new(2, at as u64)));
+            }
+        }
+        if counter < LEVELS_MAX {
+            let path = folder.join(counter.to_string());
+            let built = table.flush().unwrap().build(&path, Vec::new(), &mut |_| ()).unwrap();
+            table.install(&built).unwrap();
+        }
+    }
+    table.publish()
+}
+
 #[test]
 fn asking_allocates_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -67,15 +86,12 @@ fn asking_allocates_nothing() {
         table.apply(change);
     }
     let both = table.publish();
-    let hosts: Vec<String> = world::all_keys()
-        .filter_map(|key| match key {
-            Key::Host(name) => Some(name.to_string()),
-            _ => None,
-        })
-        .collect();
+    let layered = layered(table, folder.path());
+    assert_eq!(layered.levels().len(), LEVELS_MAX);
+    let hosts = world::asked();
 
     let before = ALLOCATIONS.get();
-    let answers = ask_all(&base_alone, &hosts) + ask_all(&both, &hosts);
+    let answers = [&base_alone, &both, &layered].map(|view| ask_all(view, &hosts));
     assert_eq!(ALLOCATIONS.get(), before);
-    assert!(answers > 0);
+    assert!(answers.iter().all(|&answer| answer > 0));
 }

@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up must fail loudly
 
 mod damage;
+mod differences;
+mod formats;
 mod memory;
 mod overlay;
 mod parse;
 mod replicas;
+mod schedules;
 mod snapshot;
 pub(crate) mod world;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::world;
 use crate::{
     change::{self, ChangeError, Line, Meaning},
-    limits::CHANGE_OCTETS_MAX,
+    limits::{CHANGE_OCTETS_MAX, DOCUMENT_OCTETS_MAX},
     record::Change,
 };
 
@@ -48,10 +48,8 @@ fn golden() {
 
 #[test]
 fn unknown_kinds_fields_and_null_are_no_mistakes() {
-    for kind in ["cert_ready", "cert_rotated", "from_the_future"] {
-        let line = read(&format!(r#"{{"seq":5,"kind":"{kind}","hostname":7}}"#));
-        assert_eq!((line.meaning, line.seq), (Meaning::UnknownKind(kind.to_owned()), Some(5)));
-    }
+    let line = read(r#"{"seq":5,"kind":"from_the_future","hostname":7}"#);
+    assert_eq!((line.meaning, line.seq), (Meaning::UnknownKind("from_the_future".to_owned()), Some(5)));
     assert_eq!(read("null").meaning, Meaning::Nothing);
     let more = r#"{"kind":"endpoint_set","service":"s","region":"r","version":1,"since":1,"endpoints":[{"ip":"::1","port":1,"state":"dead","zone":"b"}],"by":{}}"#;
     assert_eq!(read(more).unknown_fields, 3);
@@ -59,6 +57,53 @@ fn unknown_kinds_fields_and_null_are_no_mistakes() {
     assert_eq!(read(grave).unknown_fields, 1, "a value beside a removal means nothing, but is known");
     let alive = r#"{"kind":"tombstone","hostname":"a.b","version":1,"removed":false,"reason":"takedown"}"#;
     assert!(!canonical(alive).contains("removed"));
+}
+
+/// Kinds that are kept whole: members in one order, without white space; their names say what they are about.
+#[test]
+fn documents() {
+    let cases = [
+        (
+            r#"{"seq":5,"kind":"cert_ready","hostname":"Shop.example.com","version":[1,1],"serial":"04:9f","not_after":"2027-02-01T00:00:00Z"}"#,
+            r#"{"kind":"cert_ready","hostname":"shop.example.com","version":[1,1],"not_after":"2027-02-01T00:00:00Z","serial":"04:9f"}"#,
+            "cert:shop.example.com",
+        ),
+        (
+            r#"{"kind":"cert_rotated","hostname":"*.example.com","version":[1,2]}"#,
+            r#"{"kind":"cert_rotated","hostname":"*.example.com","version":[1,2]}"#,
+            "cert:*.example.com",
+        ),
+        (
+            r#"{"kind":"acme_challenge","token":"a-_b","version":3,"answer": "x.y"}"#,
+            r#"{"kind":"acme_challenge","token":"a-_b","version":[0,3],"answer":"x.y"}"#,
+            "acme:a-_b",
+        ),
+        (
+            r#"{"kind":"policy","policy":"strict","z":[1, -2, 0.5, 1e2, 18446744073709551616],"a":{"d":null,"c":"\u00e9\n"},"version":1}"#,
+            r#"{"kind":"policy","policy":"strict","version":[0,1],"a":{"c":"é\n","d":null},"z":[1,-2,0.5,100.0,1.8446744073709552e+19]}"#,
+            "policy:strict",
+        ),
+        (
+            r#"{"kind":"deny_list","deny":"sessions","version":1,"removed":true,"ids":[]}"#,
+            r#"{"kind":"deny_list","deny":"sessions","version":[0,1],"removed":true}"#,
+            "deny:sessions",
+        ),
+        (
+            r#"{"kind":"config_bundle","bundle":"b1","version":1,"removed":false,"of":{}}"#,
+            r#"{"kind":"config_bundle","bundle":"b1","version":[0,1],"of":{}}"#,
+            "bundle:b1",
+        ),
+    ];
+    for (text, wanted, key) in cases {
+        assert_eq!(canonical(text).trim_end(), wanted);
+        assert_eq!(canonical(wanted).trim_end(), wanted);
+        let Meaning::Change(change) = read(text).meaning else { panic!("{text}") };
+        assert_eq!(change.record.key().to_string(), key);
+        assert_eq!(read(text).unknown_fields, 0);
+    }
+    let too_large =
+        format!(r#"{{"kind":"ring","ring":"r","version":1,"nodes":"{}"}}"#, "x".repeat(DOCUMENT_OCTETS_MAX));
+    assert!(matches!(refused(&too_large), ChangeError::Document));
 }
 
 /// Each mistake with words that its message must hold: the field, and what would be right.
@@ -82,7 +127,10 @@ fn mistakes_are_named() {
         (host(r#""seq":1"#), ["`version` is missing", "a counter alone"]),
         (host(r#""version":1,"removed":1"#), ["`removed` is an integer", "true or false"]),
         (r#"{"kind":"tombstone","hostname":"a..b"}"#.to_owned(), ["`hostname`", "label"]),
-        (r#"{"kind":"tombstone","hostname":"*.b"}"#.to_owned(), ["`hostname`", "wildcard"]),
+        (r#"{"kind":"tombstone","hostname":"*.*.b"}"#.to_owned(), ["`hostname`", "wildcard"]),
+        (r#"{"kind":"policy","version":1}"#.to_owned(), ["`policy` is missing", "the name"]),
+        (r#"{"kind":"acme_challenge","token":"a/b"}"#.to_owned(), ["`token`", "a token"]),
+        (r#"{"kind":"cert_ready","hostname":"a_b"}"#.to_owned(), ["`hostname`", "a host name"]),
         (
             r#"{"kind":"tombstone","hostname":"a.b","version":1}"#.to_owned(),
             ["`reason` is missing", "transfer"],

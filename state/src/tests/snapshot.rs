@@ -40,12 +40,14 @@ fn the_header_says_what_is_within() {
     let stats = build(changes(), &path);
     let mut counts = Counts::default();
     for change in changes() {
-        *match change.record {
+        *match &change.record {
             record if record.is_grave() => &mut counts.graves,
             Record::Host(..) => &mut counts.hosts,
             Record::Service(..) => &mut counts.services,
             Record::Endpoints(..) => &mut counts.endpoint_sets,
+            Record::Document(..) => &mut counts.documents,
         } += 1;
+        counts.wildcards += u64::from(matches!(change.record, Record::Host(name, _) if name.is_wildcard()));
     }
     assert!(counts.graves > 0 && counts.hosts > 0);
     assert_eq!(stats.counts, counts);

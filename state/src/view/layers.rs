@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Endpoints, HostHit, ServiceRef, View};
 use crate::{
+    filter::Probe,
     record::{Change, HostValue, Key, Record},
     region::{Numbers, RegionKey},
     snapshot::{Held, HostEntry, ServiceRecord, Snapshot},
@@ -28,22 +29,41 @@ pub struct Stored {
 
 impl View {
     #[inline(never)]
-    pub(super) fn layered_host(&self, name: &[u8]) -> Option<HostHit<'_>> {
+    pub(super) fn layered_host<'v>(&'v self, name: &[u8]) -> Option<HostHit<'v>> {
         let hash = self.keys.hasher.hash(name);
-        if let Some(change) = self.overlay.host(hash, name) {
+        let base = self.base.as_deref().map(|base| (base, self.hash_in(base, hash, name)));
+        // Most names are the base's alone: its memory is asked for before the filters are.
+        base.iter().for_each(|(base, hash)| base.fetch_line_under(*hash));
+        let probe = Probe::new(hash);
+        if self.overlay.may_have(probe)
+            && let Some(change) = self.overlay.host(hash, name)
+        {
             return self.overlay_hit(change);
         }
-        let mut levels = self.levels.iter();
-        match levels.find_map(|level| level.host_under(self.hash_in(level, hash, name), name)) {
-            Some(entry) => self.level_hit(&entry),
-            None => self.base_host(name),
+        for level in self.levels.iter() {
+            if self.may_be_in(level, probe, name)
+                && let Some(entry) = level.host_under(self.hash_in(level, hash, name), name)
+            {
+                return self.level_hit(&entry);
+            }
         }
+        let (base, hash) = base?;
+        self.base_hit(base.host_under(hash, name)?)
     }
 
-    /// The hash of `name` as `level` has it: `hash`, unless it was made under another seed.
+    /// The hash of `name` as `file` has it: `hash`, unless the file was made under another seed.
     #[inline]
-    fn hash_in(&self, level: &Snapshot, hash: u64, name: &[u8]) -> u64 {
-        if level.seed() == self.keys.seed { hash } else { level.hash(name) }
+    pub(super) fn hash_in(&self, file: &Snapshot, hash: u64, name: &[u8]) -> u64 {
+        if self.is_one_seed || file.seed() == self.keys.seed { hash } else { file.hash(name) }
+    }
+
+    /// Whether `file` may have something by that name. `probe` is of the name's hash.
+    #[inline]
+    pub(super) fn may_be_in(&self, file: &Snapshot, probe: Probe, name: &[u8]) -> bool {
+        if self.is_one_seed {
+            return file.may_have(probe);
+        }
+        file.may_have(Probe::new(file.hash(name)))
     }
 
     fn overlay_hit<'v>(&'v self, change: &'v Change) -> Option<HostHit<'v>> {
@@ -74,16 +94,30 @@ impl View {
         if let Some(change) = self.overlay.service(hash, id) {
             return Some(!change.record.is_grave());
         }
-        self.levels.iter().find_map(|level| {
-            let hash = self.hash_in(level, hash, id.as_bytes());
-            match level.service_under(hash, id)?.service() {
-                Held::Absent => None,
-                held => Some(held.is_live()),
-            }
+        let probe = Probe::new(hash);
+        self.levels.iter().find_map(|level| match self.service_in(level, probe, hash, id)?.service() {
+            Held::Absent => None,
+            held => Some(held.is_live()),
         })
     }
 
-    /// `record` is the base's.
+    /// What `file` has of the service of that id.
+    #[inline]
+    fn service_in<'v>(
+        &self,
+        file: &'v Snapshot,
+        probe: Probe,
+        hash: u64,
+        id: &str,
+    ) -> Option<ServiceRecord<'v>> {
+        if self.may_be_in(file, probe, id.as_bytes()) {
+            file.service_under(self.hash_in(file, hash, id.as_bytes()), id)
+        } else {
+            None
+        }
+    }
+
+    /// `record` is the base's, if the host name has led there.
     #[inline(never)]
     pub(super) fn layered_endpoints<'v>(
         &'v self,
@@ -91,32 +125,35 @@ impl View {
         record: Option<ServiceRecord<'v>>,
         region: &RegionKey,
     ) -> Endpoints<'v> {
+        let (salt, numbers) = self.resolved(region);
         let hash = self.keys.hasher.hash(id.as_bytes());
-        if let Some(change) = self.overlay.endpoints(hash ^ region.salt, id, &region.name) {
+        if let Some(change) = self.overlay.endpoints(hash ^ salt, id, &region.name) {
             return match &change.record {
                 Record::Endpoints(_, _, Some(set)) => Endpoints::of_slice(set.as_slice()),
                 _ => Endpoints::NONE,
             };
         }
-        let numbers = self.numbers(region);
-        for (level, number) in self.levels.iter().zip(numbers.levels) {
-            let Some(number) = number else { continue };
-            let hash = self.hash_in(level, hash, id.as_bytes());
-            match level.service_under(hash, id).map_or(Held::Absent, |record| record.endpoints(number)) {
+        let probe = Probe::new(hash);
+        for (level, number) in self.levels.iter().zip(&numbers.levels) {
+            let Some(record) = self.service_in(level, probe, hash, id) else { continue };
+            match number.map_or(Held::Absent, |number| record.endpoints(number)) {
                 Held::Live(set) => return Endpoints::of_packed(set),
                 Held::Grave => return Endpoints::NONE,
                 Held::Absent => {}
             }
         }
+        let record = record.or_else(|| self.base.as_deref()?.service(id));
         Endpoints::of_base(record, numbers.base)
     }
 
-    fn numbers(&self, region: &RegionKey) -> Numbers {
+    /// Salt and numbers of a region, as they are here.
+    #[inline]
+    fn resolved(&self, region: &RegionKey) -> (u64, Numbers) {
         if region.stack == self.stack {
-            region.numbers
-        } else {
-            Numbers::of(&region.name, self.base.as_deref(), &self.levels)
+            return (region.salt, region.numbers);
         }
+        let numbers = Numbers::of(&region.name, self.base.as_deref(), &self.levels);
+        (self.keys.salt(&region.name), numbers)
     }
 
     /// The stored value of `key`, graves included. Allocates: for the writer, explain and export.
@@ -129,12 +166,13 @@ impl View {
         if let Some(change) = self.overlay.find(self.keys.hash(key), |record| record.is_about(key)) {
             return Some(Stored { layer: Layer::Overlay, change: change.clone() });
         }
-        let in_levels = self
-            .levels
-            .iter()
-            .enumerate()
-            .find_map(|(at, level)| Some(Stored { layer: Layer::Level(at), change: level.change(key)? }));
-        in_levels.or_else(|| Some(Stored { layer: Layer::Base, change: self.base.as_deref()?.change(key)? }))
+        let name = key.name().as_bytes();
+        let hash = self.keys.hasher.hash(name);
+        let layers = (0..).map(Layer::Level).zip(self.levels.iter());
+        let layers = layers.chain(self.base.iter().map(|base| (Layer::Base, base)));
+        let probe = Probe::new(hash);
+        let mut having = layers.filter(|(_, file)| self.may_be_in(file, probe, name));
+        having.find_map(|(layer, file)| Some(Stored { layer, change: file.change(key)? }))
     }
 
     /// All stored values, graves included, in no particular order: what a new snapshot is built from.

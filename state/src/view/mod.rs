@@ -1,15 +1,19 @@
 //! The reader's table: what the request path asks. No call here locks, allocates or waits.
 
+mod documents;
 mod layers;
 mod service;
+mod wildcards;
 
 use std::sync::Arc;
 
 pub use self::{
+    documents::DocumentRef,
     layers::{Layer, Stored},
     service::{Endpoints, ServiceRef},
 };
 use crate::{
+    digest::Digest,
     id::Region,
     overlay::{Keys, Overlay},
     record::Class,
@@ -33,6 +37,11 @@ pub struct View {
     local: RegionKey,
     /// Whether the base alone answers.
     is_bare: bool,
+    /// Whether all files have the seed of the keys.
+    is_one_seed: bool,
+    has_wildcards: bool,
+    /// Whether a file has any.
+    has_wildcard_files: bool,
 }
 
 /// What a host name leads to.
@@ -59,13 +68,34 @@ impl View {
     ) -> Self {
         let stack = StackNumber::new();
         let local = RegionKey::new(local, &keys, stack, base.as_deref(), &levels);
-        let is_bare = levels.is_empty() && overlay.keys() == 0;
-        Self { base, levels, overlay, keys, stack, local, is_bare }
+        let has_wildcard_files = levels.iter().chain(&base).any(|file| file.header().counts.wildcards > 0);
+        let is_one_seed = levels.iter().chain(&base).all(|file| file.seed() == keys.seed);
+        let (is_bare, has_wildcards) = (true, has_wildcard_files);
+        let mut view = Self {
+            base,
+            levels,
+            overlay,
+            keys,
+            stack,
+            local,
+            is_bare,
+            is_one_seed,
+            has_wildcards,
+            has_wildcard_files,
+        };
+        view.change_overlay(|_| ());
+        view
     }
 
-    /// Looks an exact host name up: lower case, without port or trailing dot. `None`: unknown or removed.
+    /// Looks a host name up: lower case, without port or trailing dot. `None`: unknown or removed. A name that is no
+    /// key falls to the wildcard that stands for its first label, if there is one (S6).
     #[inline]
     pub fn host(&self, name: &[u8]) -> Option<HostHit<'_>> {
+        if self.has_wildcards { self.host_or_wildcard(name) } else { self.exact_host(name) }
+    }
+
+    #[inline]
+    fn exact_host(&self, name: &[u8]) -> Option<HostHit<'_>> {
         if self.is_bare { self.base_host(name) } else { self.layered_host(name) }
     }
 
@@ -87,7 +117,11 @@ impl View {
 
     #[inline]
     fn base_host(&self, name: &[u8]) -> Option<HostHit<'_>> {
-        let entry = self.base.as_deref()?.host(name)?;
+        self.base_hit(self.base.as_deref()?.host(name)?)
+    }
+
+    #[inline]
+    fn base_hit<'v>(&'v self, entry: HostEntry<'v>) -> Option<HostHit<'v>> {
         if let Some((class, record)) = entry.service() {
             return Some(HostHit::Service(ServiceRef::of_base(self, class, record)));
         }
@@ -131,6 +165,12 @@ impl View {
         &self.levels
     }
 
+    /// Of the state without the overlay.
+    pub(crate) fn files_state(&self) -> Digest {
+        let newest = self.levels.first().or(self.base.as_ref());
+        newest.map_or_else(Digest::default, |file| file.header().state())
+    }
+
     pub(crate) fn overlay(&self) -> &Overlay {
         &self.overlay
     }
@@ -142,6 +182,8 @@ impl View {
     /// Changes the overlay, for the writer.
     pub(crate) fn change_overlay(&mut self, change: impl FnOnce(&mut Overlay)) {
         change(&mut self.overlay);
-        self.is_bare = self.levels.is_empty() && self.overlay.keys() == 0;
+        let size = self.overlay.size();
+        self.is_bare = self.levels.is_empty() && size.keys == 0;
+        self.has_wildcards = self.has_wildcard_files || size.wildcards > 0;
     }
 }

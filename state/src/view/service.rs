@@ -19,8 +19,8 @@ pub struct ServiceRef<'v> {
 #[derive(Clone, Copy)]
 enum Found<'v> {
     Base(ServiceRecord<'v>),
-    /// The host name stands above the base; the record is the base's.
-    Id(&'v str, Option<ServiceRecord<'v>>),
+    /// The host name stands above the base, or the base has no record.
+    Id(&'v str),
 }
 
 impl<'v> ServiceRef<'v> {
@@ -30,15 +30,14 @@ impl<'v> ServiceRef<'v> {
     }
 
     pub(super) fn of_id(view: &'v View, class: Class, id: &'v str) -> Self {
-        let record = view.base.as_deref().and_then(|base| base.service(id));
-        Self { view, class, found: Found::Id(id, record) }
+        Self { view, class, found: Found::Id(id) }
     }
 
     #[inline]
     pub fn id(&self) -> &'v str {
         match self.found {
             Found::Base(record) => record.id(),
-            Found::Id(id, _) => id,
+            Found::Id(id) => id,
         }
     }
 
@@ -51,7 +50,10 @@ impl<'v> ServiceRef<'v> {
     /// may be mapped before its service is known, and stay mapped after it is removed.
     pub fn is_known(&self) -> bool {
         let above = self.view.service_above_base(self.id());
-        above.unwrap_or_else(|| self.record().is_some_and(|record| record.service().is_live()))
+        above.unwrap_or_else(|| {
+            let record = self.record().or_else(|| self.view.base.as_deref()?.service(self.id()));
+            record.is_some_and(|record| record.service().is_live())
+        })
     }
 
     /// The endpoints in `region`, in every state; empty where there are none.
@@ -63,11 +65,12 @@ impl<'v> ServiceRef<'v> {
         self.view.layered_endpoints(self.id(), self.record(), region)
     }
 
+    /// The base's, if the host name has led there.
     #[inline]
     fn record(&self) -> Option<ServiceRecord<'v>> {
         match self.found {
             Found::Base(record) => Some(record),
-            Found::Id(_, record) => record,
+            Found::Id(_) => None,
         }
     }
 }

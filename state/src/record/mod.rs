@@ -1,7 +1,14 @@
 //! What is stored: keys, versions, and the values of each kind (design section 4, "A change on the log").
 
+mod document;
+mod kind;
+
 use std::{fmt, net::SocketAddr};
 
+pub use self::{
+    document::{Document, DocumentKey},
+    kind::{Kind, Subject},
+};
 use crate::{
     id::{HostName, OwnerId, PolicyId, Reason, Region, ServiceId},
     limits::ENDPOINTS_PER_SET_MAX,
@@ -36,6 +43,19 @@ pub enum Key {
     Service(ServiceId),
     /// `eps:SERVICE/REGION`
     Endpoints(ServiceId, Region),
+    /// All others, for example `policy:ID`.
+    Document(DocumentKey),
+}
+
+impl Key {
+    /// What it is looked up by: a host name, a service's id, or a document's name.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Key::Host(name) => name.as_str(),
+            Key::Service(id) | Key::Endpoints(id, _) => id.as_str(),
+            Key::Document(key) => key.name(),
+        }
+    }
 }
 
 impl fmt::Display for Key {
@@ -44,6 +64,7 @@ impl fmt::Display for Key {
             Key::Host(name) => write!(f, "host:{name}"),
             Key::Service(id) => write!(f, "svc:{id}"),
             Key::Endpoints(id, region) => write!(f, "eps:{id}/{region}"),
+            Key::Document(key) => write!(f, "{key}"),
         }
     }
 }
@@ -61,6 +82,7 @@ pub enum Record {
     Host(HostName, Option<HostValue>),
     Service(ServiceId, Option<Service>),
     Endpoints(ServiceId, Region, Option<EndpointSet>),
+    Document(DocumentKey, Option<Document>),
 }
 
 impl Record {
@@ -69,6 +91,16 @@ impl Record {
             Record::Host(name, _) => Key::Host(name.clone()),
             Record::Service(id, _) => Key::Service(id.clone()),
             Record::Endpoints(id, region, _) => Key::Endpoints(id.clone(), region.clone()),
+            Record::Document(key, _) => Key::Document(key.clone()),
+        }
+    }
+
+    /// What it is looked up by: a host name, a service's id, or a document's name.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Record::Host(name, _) => name.as_str(),
+            Record::Service(id, _) | Record::Endpoints(id, _, _) => id.as_str(),
+            Record::Document(key, _) => key.name(),
         }
     }
 
@@ -78,6 +110,7 @@ impl Record {
             (Record::Host(name, _), Key::Host(wanted)) => name == wanted,
             (Record::Service(id, _), Key::Service(wanted)) => id == wanted,
             (Record::Endpoints(id, region, _), Key::Endpoints(wanted, at)) => id == wanted && region == at,
+            (Record::Document(key, _), Key::Document(wanted)) => key == wanted,
             _ => false,
         }
     }
@@ -88,6 +121,19 @@ impl Record {
             Record::Host(_, value) => value.is_none(),
             Record::Service(_, value) => value.is_none(),
             Record::Endpoints(_, _, value) => value.is_none(),
+            Record::Document(_, value) => value.is_none(),
+        }
+    }
+
+    /// A removed host name or certificate, which two kinds could have removed, counts as of the first: they share a
+    /// key, and so a writer.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Record::Host(_, Some(HostValue::Tombstone { .. })) => Kind::Tombstone,
+            Record::Host(_, Some(HostValue::Mapped { .. }) | None) => Kind::DomainMap,
+            Record::Service(..) => Kind::Service,
+            Record::Endpoints(..) => Kind::EndpointSet,
+            Record::Document(key, value) => value.as_ref().map_or(key.subject().kind(), Document::kind),
         }
     }
 }

@@ -1,0 +1,151 @@
+//! What these programs share: the standard data set, names in random order, and clocks.
+#![allow(dead_code, unreachable_pub)] // each uses a part of it
+
+// The generator's own package depends on more than is needed here.
+#[path = "../../../loadgen/src/dataset.rs"]
+pub mod dataset;
+
+use std::{
+    hint::black_box,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use ringway_state::{
+    HostHit, ServiceRef, View,
+    hash::splitmix64,
+    id::Region,
+    snapshot::{self, BuildOptions},
+};
+
+pub const ROUNDS: usize = 7;
+/// Look-ups in a round: enough to pass through all caches many times.
+const SAMPLE: usize = 1_000_000;
+
+/// So many hosts of the standard data set, on a node in `local`.
+pub fn data_set(hosts: u64, local: &Region) -> dataset::Dataset {
+    dataset::Dataset::new(hosts, hosts / 4, local.clone(), dataset::standard_origins())
+}
+
+/// Builds a snapshot of all that, if it is not there.
+pub fn build(data: &dataset::Dataset, path: &Path) {
+    if path.exists() {
+        return;
+    }
+    let start = Instant::now();
+    let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
+    let stats = snapshot::build(data.changes(), path, &options, &mut |_| ()).unwrap();
+    println!("built in {:.1?}: {} octets, {}", start.elapsed(), stats.file_octets, stats.counts);
+}
+
+pub fn service<'v>(view: &'v View, name: &[u8]) -> Option<ServiceRef<'v>> {
+    match view.host(name) {
+        Some(HostHit::Service(service)) => Some(service),
+        _ => None,
+    }
+}
+
+/// The port of one endpoint in the node's region.
+pub fn endpoint(view: &View, service: ServiceRef<'_>, at: usize) -> usize {
+    let endpoints = service.endpoints(view.local());
+    let endpoint = endpoints.get(at % endpoints.len()).unwrap();
+    usize::from(endpoint.address.port())
+}
+
+/// Host names drawn at random, packed, so that fetching them costs next to nothing.
+pub struct Names {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Names {
+    pub fn shuffled(data: &dataset::Dataset) -> Self {
+        let mut ranks: Vec<u64> = (0..data.hosts()).collect();
+        shuffle(&mut ranks);
+        let (mut text, mut ends) = (Vec::new(), Vec::new());
+        for rank in ranks.into_iter().take(SAMPLE) {
+            text.extend_from_slice(data.host(rank).as_bytes());
+            ends.push(text.len());
+        }
+        Self { text, ends }
+    }
+
+    pub fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Nanoseconds for one of `each`.
+    pub fn run(&self, each: impl Fn(&[u8], usize) -> usize) -> f64 {
+        let (start, mut from, mut sum) = (cpu_nanoseconds(), 0, 0);
+        for &end in &self.ends {
+            sum += each(&self.text[from..end], end);
+            from = end;
+        }
+        black_box(sum);
+        (cpu_nanoseconds() - start) as f64 / self.count() as f64
+    }
+
+    /// The same with each start depending on the answer before.
+    pub fn run_in_a_row(&self, each: impl Fn(&[u8]) -> Option<usize>) -> f64 {
+        let (start, mut from) = (cpu_nanoseconds(), 0);
+        for &end in &self.ends {
+            let answer = each(&self.text[from..end]).unwrap();
+            // Zero, but the processor learns it only from the answer.
+            from = end + (black_box(answer) >> 32);
+        }
+        black_box(from);
+        (cpu_nanoseconds() - start) as f64 / self.count() as f64
+    }
+}
+
+pub fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+pub fn shuffle<T>(items: &mut [T]) {
+    let mut random = 1;
+    for last in (1..items.len()).rev() {
+        items.swap(last, usize::try_from(splitmix64(&mut random) % (last as u64 + 1)).unwrap());
+    }
+}
+
+/// This thread's time on a processor so far: others may share the machine.
+pub fn cpu_nanoseconds() -> u64 {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    times.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// A field of /proc/self/status, in KiB.
+pub fn status(field: &str) -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Steps that were timed one by one.
+#[derive(Default)]
+pub struct Steps(Vec<Duration>);
+
+impl Steps {
+    pub fn time<T>(&mut self, step: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = step();
+        self.0.push(start.elapsed());
+        result
+    }
+
+    pub fn print(mut self, label: &str) {
+        self.0.sort();
+        let at = |share: f64| self.0[((self.0.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
+        let mean = self.0.iter().sum::<Duration>().as_secs_f64() * 1e6 / self.0.len() as f64;
+        println!(
+            "{label:34} {:8} times: mean {mean:7.2} µs, median {:7.2}, p99 {:7.2}, p99.9 {:7.2}, longest {:7.2}",
+            self.0.len(),
+            at(0.5),
+            at(0.99),
+            at(0.999),
+            at(1.0)
+        );
+    }
+}
