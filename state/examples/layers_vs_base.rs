@@ -12,11 +12,11 @@ use std::{collections::VecDeque, path::Path, sync::Arc};
 
 use common::{Names, ROUNDS, Steps, build, dataset, endpoint, median, service};
 use ringway_state::{
-    Outcome, Table, View, Work,
+    Layer, Outcome, Retired, Table, View, Work,
     hash::splitmix64,
     id::{HostName, Region, ServiceId},
     limits::OVERLAY_FLUSH_KEYS,
-    record::{Change, Endpoint, EndpointSet, EndpointState, HostValue, Record, Version},
+    record::{Change, Endpoint, EndpointSet, EndpointState, HostValue, Key, Record, Version},
     snapshot::Snapshot,
 };
 
@@ -43,12 +43,26 @@ fn main() {
         writer.table.overlay_size()
     );
     let bare = Table::with_base(base, &local).publish();
-    compare(&data, &bare, &layered);
+    let names = Names::shuffled(&data);
+    compare(&names, "names of all layers", &bare, &layered);
+    let layer = |name: &[u8]| {
+        let name = HostName::parse(std::str::from_utf8(name).unwrap()).unwrap();
+        layered.stored(&Key::Host(name)).unwrap().layer
+    };
+    let is_new = |name: &[u8]| layer(name) != Layer::Base;
+    let has_new_set = |name: &[u8]| {
+        let id = ServiceId::parse(service(&layered, name).unwrap().id()).unwrap();
+        layered.stored(&Key::Endpoints(id, local.clone())).unwrap().layer != Layer::Base
+    };
+    let old = names.only(|name| !is_new(name));
+    compare(&old.only(|name| !has_new_set(name)), "names of which all is in the base", &bare, &layered);
+    compare(&old.only(has_new_set), "names with endpoints above it", &bare, &layered);
+    compare(&names.only(is_new), "names above it", &bare, &layered);
     writer.print();
 }
 
-fn compare(data: &dataset::Dataset, bare: &View, layered: &View) {
-    let names = Names::shuffled(data);
+fn compare(names: &Names, label: &str, bare: &View, layered: &View) {
+    println!("{} {label}:", names.count());
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         rounds.push([bare, layered].map(|view| {
@@ -56,11 +70,16 @@ fn compare(data: &dataset::Dataset, bare: &View, layered: &View) {
                 names.run(|name, _| usize::from(service(view, name).is_some())),
                 names.run_in_a_row(|name| service(view, name).map(|service| service.class() as usize)),
                 names.run(|name, at| endpoint(view, service(view, name).unwrap(), at)),
+                names.run_in_a_row(|name| Some(endpoint(view, service(view, name)?, name.len()))),
             ]
         }));
     }
-    let labels =
-        ["host → service record, at once", "host → service record, in a row", "host → service → endpoint"];
+    let labels = [
+        "host → service record, at once",
+        "host → service record, in a row",
+        "host → service → endpoint, at once",
+        "host → service → endpoint, in a row",
+    ];
     for (row, label) in labels.iter().enumerate() {
         let of = |view: usize| median(rounds.iter().map(|round| round[view][row]).collect());
         let ratio = median(rounds.iter().map(|round| round[1][row] / round[0][row]).collect());
@@ -76,6 +95,8 @@ struct Writer<'a> {
     random: u64,
     counter: u64,
     kept: VecDeque<View>,
+    /// What was replaced, and how many views are still to be published before it goes.
+    retired: Option<(usize, Retired)>,
     applied: Steps,
     published: Steps,
     flushed: Steps,
@@ -93,6 +114,7 @@ impl<'a> Writer<'a> {
             random: 1,
             counter: 1,
             kept: VecDeque::new(),
+            retired: None,
             applied: steps(),
             published: steps(),
             flushed: steps(),
@@ -119,9 +141,11 @@ impl<'a> Writer<'a> {
         let path = self.folder.join(format!("{}.level", self.files));
         let built = work.build(&path, Vec::new(), &mut |_| ()).unwrap();
         let retired = self.installed.time(|| self.table.install(&built).unwrap());
-        self.publish();
-        // They stay mapped where a level is still made of them.
         retired.files.iter().for_each(|file| std::fs::remove_file(file.path()).unwrap());
+        while self.retired.is_some() {
+            self.publish();
+        }
+        self.retired = Some((2 * KEPT, retired));
     }
 
     fn fill_overlay(&mut self) {
@@ -162,6 +186,9 @@ impl<'a> Writer<'a> {
                 kept.pop_front();
             }
         });
+        // A thread of its own frees it in a router: that takes as long as thousands of changes.
+        self.retired =
+            self.retired.take().and_then(|(views, retired)| Some((views.checked_sub(1)?, retired)));
     }
 
     fn print(self) {

@@ -4,7 +4,10 @@
 //! A hash picks a word by its upper half and four of its bits by its low 24. With 16 bits of filter for each key,
 //! one in two hundred keys that are not there seems to be.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use crate::snapshot::bucket_of;
 
@@ -54,11 +57,20 @@ pub(crate) fn pack(keys: usize, hashes: impl Iterator<Item = u64>) -> Vec<u8> {
     filter
 }
 
-/// Whether the key may be in the file that has this filter. A filter of no octets does not know.
-#[inline(always)]
-pub(crate) fn may_have(filter: &[u8], probe: Probe) -> bool {
-    let (words, _) = filter.as_chunks::<WORD_OCTETS>();
-    probe.is_in(words, |word| u64::from_le_bytes(*word))
+/// A file's filter, read into memory. Of no words, it does not know.
+#[derive(Clone, Default)]
+pub(crate) struct Filter(Arc<[u64]>);
+
+impl Filter {
+    pub(crate) fn read(octets: &[u8]) -> Self {
+        let (words, _) = octets.as_chunks::<WORD_OCTETS>();
+        Self(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+
+    #[inline(always)]
+    pub(crate) fn may_have(&self, probe: Probe) -> bool {
+        probe.is_in(&self.0, |word| *word)
+    }
 }
 
 /// The overlay's filter. Its one writer adds to it while readers ask: a key is added before the state that has it is
@@ -91,11 +103,11 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_there_is_never_denied(hashes in proptest::collection::vec(any::<u64>(), 0..300)) {
-            let packed = pack(hashes.len(), hashes.iter().copied());
+            let packed = Filter::read(&pack(hashes.len(), hashes.iter().copied()));
             let growing = Growing::new(hashes.len());
             hashes.iter().for_each(|&hash| growing.add(hash));
             for &hash in &hashes {
-                prop_assert!(may_have(&packed, Probe::new(hash)));
+                prop_assert!(packed.may_have(Probe::new(hash)));
                 prop_assert!(growing.may_have(Probe::new(hash)));
             }
         }
@@ -105,9 +117,9 @@ mod tests {
     fn what_is_not_there_seldom_seems_to_be() {
         let mut random = 1;
         let hashes: Vec<u64> = (0..10_000).map(|_| splitmix64(&mut random)).collect();
-        let packed = pack(hashes.len(), hashes.iter().copied());
-        let wrong = (0..100_000).filter(|_| may_have(&packed, Probe::new(splitmix64(&mut random)))).count();
+        let packed = Filter::read(&pack(hashes.len(), hashes.iter().copied()));
+        let wrong = (0..100_000).filter(|_| packed.may_have(Probe::new(splitmix64(&mut random)))).count();
         assert!((300..900).contains(&wrong), "{wrong} in 100,000");
-        assert!(may_have(&[], Probe::new(7)), "no filter knows nothing");
+        assert!(Filter::read(&[]).may_have(Probe::new(7)), "no filter knows nothing");
     }
 }

@@ -70,6 +70,20 @@ impl Names {
         Self { text, ends }
     }
 
+    /// Those of them that are `wanted`.
+    pub fn only(&self, wanted: impl Fn(&[u8]) -> bool) -> Self {
+        let (mut text, mut ends, mut from) = (Vec::new(), Vec::new(), 0);
+        for &end in &self.ends {
+            let name = &self.text[from..end];
+            if wanted(name) {
+                text.extend_from_slice(name);
+                ends.push(text.len());
+            }
+            from = end;
+        }
+        Self { text, ends }
+    }
+
     pub fn count(&self) -> usize {
         self.ends.len()
     }
@@ -123,25 +137,47 @@ pub fn status(field: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Steps that were timed one by one.
+/// Steps that were timed one by one. Those that the kernel took the processor away from tell nothing, and are only
+/// counted.
 #[derive(Default)]
-pub struct Steps(Vec<Duration>);
+pub struct Steps {
+    times: Vec<Duration>,
+    switches: u64,
+    interrupted: u64,
+}
 
 impl Steps {
+    /// Shorter ones are taken as they are: to look would take longer.
+    const SUSPECT: Duration = Duration::from_micros(20);
+
     pub fn time<T>(&mut self, step: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = step();
-        self.0.push(start.elapsed());
+        let took = start.elapsed();
+        if took > Self::SUSPECT && self.was_interrupted() {
+            self.interrupted += 1;
+        } else {
+            self.times.push(took);
+        }
         result
     }
 
+    /// Or anything was since it was asked last.
+    fn was_interrupted(&mut self) -> bool {
+        let switches = status("nonvoluntary_ctxt_switches");
+        std::mem::replace(&mut self.switches, switches) != switches
+    }
+
     pub fn print(mut self, label: &str) {
-        self.0.sort();
-        let at = |share: f64| self.0[((self.0.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
-        let mean = self.0.iter().sum::<Duration>().as_secs_f64() * 1e6 / self.0.len() as f64;
+        self.times.sort();
+        let micro = |time: Duration| time.as_secs_f64() * 1e6;
+        let at = |share: f64| micro(self.times[((self.times.len() - 1) as f64 * share) as usize]);
+        let mean = micro(self.times.iter().sum::<Duration>()) / self.times.len() as f64;
         println!(
-            "{label:34} {:8} times: mean {mean:7.2} µs, median {:7.2}, p99 {:7.2}, p99.9 {:7.2}, longest {:7.2}",
-            self.0.len(),
+            "{label:32} {:7} times, {} interrupted: mean {mean:6.2} µs, median {:6.2}, p99 {:6.2}, p99.9 {:6.2}, \
+             longest {:6.2}",
+            self.times.len(),
+            self.interrupted,
             at(0.5),
             at(0.99),
             at(0.999),

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use super::error::BuildError;
 
-/// More services in a bucket are more records to look through; fewer are a larger directory. Only changes
-/// come this way, requests come by way of their host names.
-const SERVICES_PER_BUCKET: usize = 4;
+/// More services in a bucket are more records to look through; fewer are a larger directory. Requests come this
+/// way where a level has a service and its host name stands in another layer.
+const SERVICES_PER_BUCKET: usize = 1;
 
 /// The directory of a mapped file.
 #[derive(Clone, Copy)]

@@ -51,7 +51,7 @@ pub(crate) use self::{
 };
 use crate::{
     codec::{self, StoredDocument},
-    filter::{self, Probe},
+    filter::{Filter, Probe},
     hash::Hasher,
     id::Region,
     prefetch::prefetch,
@@ -74,7 +74,7 @@ pub struct Snapshot {
     directory: HugeCopy,
     documents_directory: HugeCopy,
     index: HugeCopy,
-    filter: HugeCopy,
+    filter: Filter,
     regions: Vec<Region>,
 }
 
@@ -114,7 +114,7 @@ impl Snapshot {
             directory: copy(&columns.directory)?,
             documents_directory: copy(&columns.documents_directory)?,
             index: copy(&columns.index)?,
-            filter: copy(&columns.filter)?,
+            filter: Filter::read(mapped.octets(&columns.filter)),
             heap: columns.heap,
             documents: columns.documents,
             regions: columns.regions,
@@ -235,6 +235,7 @@ impl Snapshot {
     /// `hash` is the id's, as [`Snapshot::hash`] has it.
     pub(crate) fn service_under(&self, hash: u64, id: &str) -> Option<ServiceRecord<'_>> {
         let bucket = self.directory().bucket(hash)?;
+        prefetch(self.heap(), bucket.start, LINES);
         services::records(self.heap(), bucket).map_while(|record| record).find(|record| record.id() == id)
     }
 
@@ -250,7 +251,11 @@ impl Snapshot {
     /// Whether a value of a name of that hash may be here.
     #[inline]
     pub(crate) fn may_have(&self, probe: Probe) -> bool {
-        filter::may_have(self.filter.octets(), probe)
+        self.filter.may_have(probe)
+    }
+
+    pub(crate) fn filter(&self) -> &Filter {
+        &self.filter
     }
 
     pub(crate) fn seed(&self) -> u64 {

@@ -23,8 +23,8 @@ pub enum Due {
     Merge(Range<usize>),
 }
 
-/// What an installed file has replaced. Keep it until every core has taken a later view, then drop it away from
-/// the cores; then the files may go.
+/// What an installed file has replaced. Keep it until every core has taken a later view, then drop it on a thread that
+/// may take its time (some 10 ms, for the memory of a flushed overlay); then the files may go.
 #[derive(Default)]
 pub struct Retired {
     pub files: Vec<Arc<Snapshot>>,

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use super::world;
 use crate::{
     Table,
+    hash::splitmix64,
     id::{HostName, Reason},
     record::{Change, HostValue, Record, Version},
     snapshot::{self, BuildOptions, OpenError, Snapshot, reseal},
@@ -62,19 +63,40 @@ fn any_octet_with_a_flipped_bit_is_refused() {
     assert!(Snapshot::open(&path).is_ok(), "all is as it was");
 }
 
+/// Over a file of several blocks, which threads verify together.
+#[test]
+fn any_of_a_thousand_flipped_bits_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("base.snap");
+    let octets = build(tombstones(), &path);
+    let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let mut random = 1;
+    for _ in 0..1_000 {
+        let bit = splitmix64(&mut random) % (octets * 8);
+        let mut octet = [0];
+        file.read_exact_at(&mut octet, bit / 8).unwrap();
+        file.write_all_at(&[octet[0] ^ 1 << (bit % 8)], bit / 8).unwrap();
+        assert!(Snapshot::open(&path).is_err(), "bit {bit}");
+        file.write_all_at(&octet, bit / 8).unwrap();
+    }
+    assert!(Snapshot::open(&path).is_ok(), "all is as it was");
+}
+
+/// They take several blocks.
+fn tombstones() -> impl Iterator<Item = Change> {
+    (0..100_000).map(|n| {
+        let name = HostName::parse(&format!("{n:x}.a-name-of-some-length.example")).unwrap();
+        let reason = Reason::parse("takedown").unwrap();
+        let record = Record::Host(name, Some(HostValue::Tombstone { reason }));
+        Change { version: Version::new(0, 1), record }
+    })
+}
+
 #[test]
 fn the_damaged_block_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("base.snap");
-    let tombstones = (0..100_000).map(|n| {
-        let name = HostName::parse(&format!("{n:x}.a-name-of-some-length.example")).unwrap();
-        let reason = Reason::parse("takedown").unwrap();
-        Change {
-            version: Version::new(0, 1),
-            record: Record::Host(name, Some(HostValue::Tombstone { reason })),
-        }
-    });
-    let octets = build(tombstones, &path);
+    let octets = build(tombstones(), &path);
     let blocks = (octets - HEADER_OCTETS).div_ceil(BLOCK_OCTETS + 4);
     assert!(blocks > 3, "{octets} octets");
     let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();

@@ -30,7 +30,7 @@ impl View {
             });
         }
         let stored = self.levels.iter().chain(&self.base).find_map(|file| {
-            let hash = self.hash_in(file, hash, name);
+            let hash = file.hash(name);
             if file.may_have(Probe::new(hash)) { file.document(hash, key) } else { None }
         })?;
         stored.text.map(|text| DocumentRef { kind: stored.kind, version: stored.version, text })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Endpoints, HostHit, ServiceRef, View};
 use crate::{
-    filter::Probe,
+    filter::{Filter, Probe},
     record::{Change, HostValue, Key, Record},
     region::{Numbers, RegionKey},
     snapshot::{Held, HostEntry, ServiceRecord, Snapshot},
@@ -28,42 +28,35 @@ pub struct Stored {
 }
 
 impl View {
+    #[inline]
+    pub(super) fn layered_host(&self, name: &[u8]) -> Option<HostHit<'_>> {
+        // Nearly always, one hash asks all files.
+        if self.is_one_seed { self.find_host::<true>(name) } else { self.find_host::<false>(name) }
+    }
+
     #[inline(never)]
-    pub(super) fn layered_host<'v>(&'v self, name: &[u8]) -> Option<HostHit<'v>> {
+    fn find_host<const ONE_SEED: bool>(&self, name: &[u8]) -> Option<HostHit<'_>> {
         let hash = self.keys.hasher.hash(name);
-        let base = self.base.as_deref().map(|base| (base, self.hash_in(base, hash, name)));
+        let base = self.base.as_deref().map(|base| (base, hash_in::<ONE_SEED>(base, hash, name)));
         // Most names are the base's alone: its memory is asked for before the filters are.
-        base.iter().for_each(|(base, hash)| base.fetch_line_under(*hash));
+        if let Some((base, hash)) = base {
+            base.fetch_line_under(hash);
+        }
         let probe = Probe::new(hash);
         if self.overlay.may_have(probe)
             && let Some(change) = self.overlay.host(hash, name)
         {
             return self.overlay_hit(change);
         }
-        for level in self.levels.iter() {
-            if self.may_be_in(level, probe, name)
-                && let Some(entry) = level.host_under(self.hash_in(level, hash, name), name)
+        for (filter, level) in self.filters.iter().zip(self.levels.iter()) {
+            if may_pass::<ONE_SEED>(filter, level, probe, name)
+                && let Some(entry) = level.host_under(hash_in::<ONE_SEED>(level, hash, name), name)
             {
                 return self.level_hit(&entry);
             }
         }
         let (base, hash) = base?;
         self.base_hit(base.host_under(hash, name)?)
-    }
-
-    /// The hash of `name` as `file` has it: `hash`, unless the file was made under another seed.
-    #[inline]
-    pub(super) fn hash_in(&self, file: &Snapshot, hash: u64, name: &[u8]) -> u64 {
-        if self.is_one_seed || file.seed() == self.keys.seed { hash } else { file.hash(name) }
-    }
-
-    /// Whether `file` may have something by that name. `probe` is of the name's hash.
-    #[inline]
-    pub(super) fn may_be_in(&self, file: &Snapshot, probe: Probe, name: &[u8]) -> bool {
-        if self.is_one_seed {
-            return file.may_have(probe);
-        }
-        file.may_have(Probe::new(file.hash(name)))
     }
 
     fn overlay_hit<'v>(&'v self, change: &'v Change) -> Option<HostHit<'v>> {
@@ -94,32 +87,33 @@ impl View {
         if let Some(change) = self.overlay.service(hash, id) {
             return Some(!change.record.is_grave());
         }
-        let probe = Probe::new(hash);
-        self.levels.iter().find_map(|level| match self.service_in(level, probe, hash, id)?.service() {
-            Held::Absent => None,
-            held => Some(held.is_live()),
+        self.levels.iter().find_map(|level| {
+            let hash = level.hash(id.as_bytes());
+            let record = if level.may_have(Probe::new(hash)) { level.service_under(hash, id) } else { None };
+            match record?.service() {
+                Held::Absent => None,
+                held => Some(held.is_live()),
+            }
         })
     }
 
-    /// What `file` has of the service of that id.
+    /// `record` is the base's, if the host name has led there.
     #[inline]
-    fn service_in<'v>(
-        &self,
-        file: &'v Snapshot,
-        probe: Probe,
-        hash: u64,
+    pub(super) fn layered_endpoints<'v>(
+        &'v self,
         id: &str,
-    ) -> Option<ServiceRecord<'v>> {
-        if self.may_be_in(file, probe, id.as_bytes()) {
-            file.service_under(self.hash_in(file, hash, id.as_bytes()), id)
+        record: Option<ServiceRecord<'v>>,
+        region: &RegionKey,
+    ) -> Endpoints<'v> {
+        if self.is_one_seed {
+            self.find_endpoints::<true>(id, record, region)
         } else {
-            None
+            self.find_endpoints::<false>(id, record, region)
         }
     }
 
-    /// `record` is the base's, if the host name has led there.
     #[inline(never)]
-    pub(super) fn layered_endpoints<'v>(
+    fn find_endpoints<'v, const ONE_SEED: bool>(
         &'v self,
         id: &str,
         record: Option<ServiceRecord<'v>>,
@@ -134,15 +128,22 @@ impl View {
             };
         }
         let probe = Probe::new(hash);
-        for (level, number) in self.levels.iter().zip(&numbers.levels) {
-            let Some(record) = self.service_in(level, probe, hash, id) else { continue };
-            match number.map_or(Held::Absent, |number| record.endpoints(number)) {
+        for (at, (filter, level)) in self.filters.iter().zip(self.levels.iter()).enumerate() {
+            if !may_pass::<ONE_SEED>(filter, level, probe, id.as_bytes()) {
+                continue;
+            }
+            let record = level.service_under(hash_in::<ONE_SEED>(level, hash, id.as_bytes()), id);
+            let number = numbers.levels.get(at).copied().flatten();
+            match record.zip(number).map_or(Held::Absent, |(record, number)| record.endpoints(number)) {
                 Held::Live(set) => return Endpoints::of_packed(set),
                 Held::Grave => return Endpoints::NONE,
                 Held::Absent => {}
             }
         }
-        let record = record.or_else(|| self.base.as_deref()?.service(id));
+        let record = record.or_else(|| {
+            let base = self.base.as_deref()?;
+            base.service_under(hash_in::<ONE_SEED>(base, hash, id.as_bytes()), id)
+        });
         Endpoints::of_base(record, numbers.base)
     }
 
@@ -167,11 +168,9 @@ impl View {
             return Some(Stored { layer: Layer::Overlay, change: change.clone() });
         }
         let name = key.name().as_bytes();
-        let hash = self.keys.hasher.hash(name);
         let layers = (0..).map(Layer::Level).zip(self.levels.iter());
         let layers = layers.chain(self.base.iter().map(|base| (Layer::Base, base)));
-        let probe = Probe::new(hash);
-        let mut having = layers.filter(|(_, file)| self.may_be_in(file, probe, name));
+        let mut having = layers.filter(|(_, file)| file.may_have(Probe::new(file.hash(name))));
         having.find_map(|(layer, file)| Some(Stored { layer, change: file.change(key)? }))
     }
 
@@ -194,4 +193,16 @@ impl View {
         self.overlay.find(self.keys.hash(key), |record| record.is_about(key)).is_some()
             || newer.iter().any(|level| level.has(key))
     }
+}
+
+/// The hash of `name` as `file` has it: `hash`, unless the file was made under another seed.
+#[inline(always)]
+fn hash_in<const ONE_SEED: bool>(file: &Snapshot, hash: u64, name: &[u8]) -> u64 {
+    if ONE_SEED { hash } else { file.hash(name) }
+}
+
+/// Whether `level`, whose filter this is, may have something by that name. `probe` is of the name's hash.
+#[inline(always)]
+fn may_pass<const ONE_SEED: bool>(filter: &Filter, level: &Snapshot, probe: Probe, name: &[u8]) -> bool {
+    filter.may_have(if ONE_SEED { probe } else { Probe::new(level.hash(name)) })
 }

@@ -14,6 +14,7 @@ pub use self::{
 };
 use crate::{
     digest::Digest,
+    filter::Filter,
     id::Region,
     overlay::{Keys, Overlay},
     record::Class,
@@ -31,6 +32,8 @@ pub struct View {
     base: Option<Arc<Snapshot>>,
     /// Newest first.
     levels: Arc<[Arc<Snapshot>]>,
+    /// Of the levels: beside each other, so that little is read before them.
+    filters: Arc<[Filter]>,
     overlay: Overlay,
     keys: Keys,
     stack: StackNumber,
@@ -69,11 +72,13 @@ impl View {
         let stack = StackNumber::new();
         let local = RegionKey::new(local, &keys, stack, base.as_deref(), &levels);
         let has_wildcard_files = levels.iter().chain(&base).any(|file| file.header().counts.wildcards > 0);
+        let filters = levels.iter().map(|level| level.filter().clone()).collect();
         let is_one_seed = levels.iter().chain(&base).all(|file| file.seed() == keys.seed);
         let (is_bare, has_wildcards) = (true, has_wildcard_files);
         let mut view = Self {
             base,
             levels,
+            filters,
             overlay,
             keys,
             stack,
