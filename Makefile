@@ -11,7 +11,7 @@ TARGET_DIR  := $(or $(CARGO_TARGET_DIR),target)
 HOST        := $(shell PATH="$(PATH)" rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 
 .DEFAULT_GOAL := help
-.PHONY: help run test release bench soak fuzz conformance clean install format docs lints tests programs demo bench-smoke asan fuzz-smoke
+.PHONY: help run test release bench soak mutants fuzz conformance clean install format docs lints tests programs demo bench-smoke asan fuzz-smoke
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{ printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench: ## the parts timed alone, then ringway beside nginx, haproxy and pingora:
 
 soak: install ## the tests with their long proofs at full length: bodies of 1 GiB, crowds of 9,000, a million mixed requests
 	@RINGWAY_SOAK=20 cargo test --locked --workspace --lib --bins --tests
+
+mutants: install ## faults made in the table one by one, each of which its tests must notice (state/mutations.txt)
+	@tools/mutants $(TARGET_DIR)
 
 fuzz: install ## every fuzz target, MINUTES=1 each; what it learns stays out of git (tests/fuzz/README.md)
 	@tools/fuzz $$(( $(MINUTES) * 60 ))

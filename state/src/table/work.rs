@@ -21,7 +21,7 @@ pub struct Work {
     pub(super) files: Vec<Arc<Snapshot>>,
     pub(super) makes: Makes,
     /// Of the files beneath, so that one hash asks all layers.
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
 }
 
 /// An overlay as a flush took it, and the round that began then.

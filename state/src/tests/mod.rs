@@ -4,6 +4,7 @@
 mod damage;
 mod differences;
 mod formats;
+mod levels;
 mod memory;
 mod overlay;
 mod parse;

@@ -3,6 +3,7 @@
 
 mod common;
 
+pub mod change;
 pub mod chunked;
 pub mod exchange;
 pub mod path;
@@ -15,6 +16,7 @@ pub mod traceparent;
 pub type Target = (&'static str, fn(&[u8]));
 
 pub const TARGETS: &[Target] = &[
+    ("change", change::check),
     ("chunked", chunked::check),
     ("exchange", exchange::check),
     ("path", path::check),
