@@ -22,6 +22,11 @@ struct CommandLine {
 const EXIT_CODES: &str =
     "Exit codes: 0 fine, 1 the input is wrong, 2 wrong usage, 3 the machine lacks something (it says what).";
 
+const EXPLAIN_HELP: &str = "\
+Exit codes: 0 an origin or the router answers the request, 1 the input is wrong or the request gets an error.
+
+Example: ringway explain --config edge.yaml --host hello.localhost --path /a --admin";
+
 #[derive(Debug, PartialEq, Subcommand)]
 pub enum Command {
     /// Run the router
@@ -36,6 +41,9 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Tell what becomes of a request, and why: its service, the endpoints it may go to, what holds for it
+    #[command(after_help = EXPLAIN_HELP)]
+    Explain(ctl::Explain),
     /// Build and look into snapshots of the route table
     #[command(subcommand)]
     State(StateCommand),
@@ -169,6 +177,17 @@ mod tests {
         let config = PathBuf::from("a.yaml");
         assert_eq!(parsed("ringway run --config a.yaml"), Ok(Command::Run { config: config.clone() }));
         assert_eq!(parsed("ringway check --config=a.yaml"), Ok(Command::Check { config }));
+        let line = "ringway explain --config a.yaml --host b.test --header A:b --header C:d --admin --json";
+        let options = ctl::Explain {
+            config: "a.yaml".into(),
+            host: "b.test".into(),
+            path: "/".into(),
+            method: "GET".into(),
+            headers: vec![("A".into(), "b".into()), ("C".into(), "d".into())],
+            admin: Some(String::new()),
+            json: true,
+        };
+        assert_eq!(parsed(line), Ok(Command::Explain(options)));
         let build = StateCommand::Build { from: "d.jsonl".into(), out: "base.snap".into() };
         assert_eq!(parsed("ringway state build --from d.jsonl --out base.snap"), Ok(Command::State(build)));
         let host = HostName::parse("hello.localhost").ok();
@@ -190,6 +209,9 @@ mod tests {
             "ringway run a.yaml",
             "ringway run --config a.yaml --config b.yaml",
             "ringway run --config a.yaml extra",
+            "ringway explain --config a.yaml",
+            "ringway explain --config a.yaml --host a.test --header b",
+            "ringway explain --config a.yaml --host a.test --path /\r\n",
             "ringway state",
             "ringway state build --from d.jsonl",
             "ringway state inspect base.snap --host -a",

@@ -277,8 +277,10 @@ pub const ADMIN_HEAD_MS: u64 = 3_000;
 pub const ADMIN_CONNECTION_MS: u64 = 10_000;
 /// Octets of a request's body.
 pub const ADMIN_BODY_OCTETS: usize = 1_024;
-/// How long an answer waits for a reload's outcome, in milliseconds: the connection must live to carry it.
+/// How long an answer waits for a reload's outcome, or for what cores tell of a request, in milliseconds: the connection must live to carry it.
 pub const ADMIN_RELOAD_MS: u64 = 8_000;
+/// Octets of an answer that an operator's command reads.
+pub const ADMIN_ANSWER_OCTETS: usize = 16 << 20;
 /// Who may wait for the next reload; more are told to look at the process log.
 pub const RELOADS_WAITING: usize = 256;
 

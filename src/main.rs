@@ -17,6 +17,7 @@ fn main() -> ExitCode {
     let exit = match command {
         Command::Run { config } => Ok(run(&config)),
         Command::Check { config } => cli::check(&config, out),
+        Command::Explain(options) => ctl::explain(&options, out),
         Command::State(StateCommand::Build { from, out: file }) => ctl::build(&from, &file, out),
         Command::State(StateCommand::Inspect { file, host }) => ctl::inspect(&file, host.as_ref(), out),
         Command::State(StateCommand::Verify { file }) => ctl::verify(&file, out),

@@ -220,13 +220,17 @@ fn limits(top: &mut Section<'_>) -> Limits {
     limits
 }
 
+pub(super) const REUSE: [(&str, Reuse); 2] = [("service", Reuse::Service), ("endpoint", Reuse::Endpoint)];
+
 pub(super) fn reuse(text: &str) -> Result<Reuse, String> {
-    word(text, &[("service", Reuse::Service), ("endpoint", Reuse::Endpoint)], "service or endpoint")
+    word(text, &REUSE, "service or endpoint")
 }
 
+pub(super) const PATHS: [(&str, Paths); 3] =
+    [("normalize", Paths::Normalize), ("strict", Paths::Strict), ("raw", Paths::Raw)];
+
 pub(super) fn paths(text: &str) -> Result<Paths, String> {
-    let words = [("normalize", Paths::Normalize), ("strict", Paths::Strict), ("raw", Paths::Raw)];
-    word(text, &words, "normalize, strict or raw")
+    word(text, &PATHS, "normalize, strict or raw")
 }
 
 fn access_log(top: &mut Section<'_>) -> AccessLog {
@@ -277,4 +281,9 @@ fn path(text: &str) -> Result<PathBuf, String> {
         return Err(format!("{} is not a path; give one such as ./var/ringway", Shown(text)));
     }
     Ok(PathBuf::from(text))
+}
+
+/// The word for a value, which is one of `words`.
+pub(super) fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
+    words.iter().find(|(_, other)| *other == value).map_or("", |(word, _)| word)
 }

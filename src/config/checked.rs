@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::check::{PATHS, REUSE, word_of};
 use super::{Endpoint, HostName, Label, ListenAddress, Peers, Places, Region, ServiceId, Written};
 use crate::observe::access::Fields;
 use crate::observe::process_log::Level;
@@ -170,6 +171,20 @@ pub enum Reuse {
     Service,
     /// Those of all services that say so and have this endpoint: it stands before many, and can tell them apart.
     Endpoint,
+}
+
+impl Paths {
+    /// As in the file.
+    pub fn as_str(self) -> &'static str {
+        word_of(&PATHS, self)
+    }
+}
+
+impl Reuse {
+    /// As in the file.
+    pub fn as_str(self) -> &'static str {
+        word_of(&REUSE, self)
+    }
 }
 
 /// What becomes of paths that can be read in more than one way.

@@ -13,6 +13,7 @@ pub use checked::{
 };
 pub use cidr::Cidr;
 pub use endpoint::{Endpoint, is_stand_in};
+pub use held::Held;
 pub use listen::{ListenAddress, Peers, receives};
 pub use name::{HostName, Label, Region, ServiceId};
 pub use places::Places;
@@ -26,6 +27,7 @@ mod check;
 mod checked;
 mod cidr;
 mod endpoint;
+mod held;
 mod listen;
 mod listeners;
 mod name;

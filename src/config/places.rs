@@ -2,8 +2,10 @@
 use std::collections::BTreeMap;
 
 use super::tree::{Kind, Node};
+use super::written::name_of;
 
-/// The lines of a file's fields, but for those within lists.
+/// The lines of a file's fields. Those of listeners and services stand under what names them, as in
+/// `services[svc_a].timeouts.connect`; items of other lists have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     file: String,
@@ -27,20 +29,34 @@ impl Places {
         format!("{}: warning: {field}", self.line(field))
     }
 
+    /// Where the file has a field: `FILE:LINE`; `None` if it does not have it.
+    pub fn find(&self, field: &str) -> Option<String> {
+        self.lines.get(field).map(|line| format!("{}:{line}", self.file))
+    }
+
     fn line(&self, field: &str) -> String {
-        match self.lines.get(field) {
-            Some(line) => format!("{}:{line}", self.file),
-            None => self.file.clone(),
-        }
+        self.find(field).unwrap_or_else(|| self.file.clone())
     }
 }
 
 fn collect(path: &str, node: &Node, lines: &mut BTreeMap<String, usize>) {
-    let Kind::Map(entries) = &node.kind else { return };
-    for entry in entries {
-        let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
-        collect(&path, &entry.value, lines);
-        lines.insert(path, entry.line_of_value());
+    match &node.kind {
+        Kind::Map(entries) => {
+            for entry in entries {
+                let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
+                collect(&path, &entry.value, lines);
+                lines.insert(path, entry.line_of_value());
+            }
+        }
+        Kind::List(items) => {
+            for item in items {
+                let Some(name) = name_of(item) else { continue };
+                let path = format!("{path}[{name}]");
+                collect(&path, item, lines);
+                lines.insert(path, item.line);
+            }
+        }
+        Kind::Empty | Kind::Text(_) | Kind::Refused => {}
     }
 }
 
@@ -57,6 +73,8 @@ mod tests {
         assert_eq!(places.of("state.snapshot"), "f:5: state.snapshot");
         assert_eq!(places.warning("state.dir"), "f:3: warning: state.dir");
         assert_eq!(places.of("cores"), "f:6: cores");
+        assert_eq!(places.find("listeners[127.0.0.1:8080].protocol").as_deref(), Some("f:1"));
+        assert_eq!(places.find("listeners[127.0.0.1:8080]").as_deref(), Some("f:1"));
         assert_eq!(
             (places.of("idle"), places.warning("idle")),
             ("f: idle".into(), "f: warning: idle".into())

@@ -422,3 +422,17 @@ fn the_defaults_are_those_of_the_table() {
     };
     assert_eq!(of(&written), of(listeners));
 }
+
+/// What `ringway explain` shows of a service is what a service may override.
+#[test]
+fn what_holds_for_a_service_is_what_the_table_says_it_may_override() {
+    let held: BTreeSet<String> =
+        super::ServiceSettings::default().held().into_iter().map(|held| held.name).collect();
+    let own = |row: &Row| row.field.strip_prefix("services[].").map(str::to_owned);
+    let told: BTreeSet<String> = rows()
+        .iter()
+        .filter_map(|row| if row.per_service { Some(row.field.clone()) } else { own(row) })
+        .filter(|field| !["id", "hostnames", "endpoints", "timeouts", "limits"].contains(&field.as_str()))
+        .collect();
+    assert_eq!(held, told);
+}

@@ -15,13 +15,21 @@ pub(super) fn retry(section: &mut Section<'_>, inherited: RetryOn) -> RetryOn {
 
 type Occasion = fn(RetryOn) -> RetryOn;
 
+const OCCASIONS: [(&str, Occasion); 5] = [
+    ("connect_failure", |on| RetryOn { connect_failure: true, ..on }),
+    ("closed", |on| RetryOn { closed: true, ..on }),
+    ("http_502", |on| RetryOn { http_502: true, ..on }),
+    ("http_503", |on| RetryOn { http_503: true, ..on }),
+    ("timeout", |on| RetryOn { timeout: true, ..on }),
+];
+
 fn occasion(text: &str) -> Result<Occasion, String> {
-    let words: [(&str, Occasion); 5] = [
-        ("connect_failure", |on| RetryOn { connect_failure: true, ..on }),
-        ("closed", |on| RetryOn { closed: true, ..on }),
-        ("http_502", |on| RetryOn { http_502: true, ..on }),
-        ("http_503", |on| RetryOn { http_503: true, ..on }),
-        ("timeout", |on| RetryOn { timeout: true, ..on }),
-    ];
-    word(text, &words, "connect_failure, closed, http_502, http_503 or timeout")
+    word(text, &OCCASIONS, "connect_failure, closed, http_502, http_503 or timeout")
+}
+
+/// As one would write it: `[connect_failure, closed]`.
+pub(super) fn words(on: RetryOn) -> String {
+    let words: Vec<&str> =
+        OCCASIONS.iter().filter(|(_, with)| with(on) == on).map(|(word, _)| *word).collect();
+    format!("[{}]", words.join(", "))
 }

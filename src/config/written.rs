@@ -130,7 +130,8 @@ fn text(node: &Node) -> Option<String> {
     if let Kind::Text(text) = &node.kind { Some(text.clone()) } else { None }
 }
 
-fn name_of(item: &Node) -> Option<String> {
+/// What names an item of a list of sections.
+pub(super) fn name_of(item: &Node) -> Option<String> {
     let Kind::Map(entries) = &item.kind else { return None };
     entries.iter().find(|entry| NAMING.contains(&entry.key.as_str())).and_then(|entry| text(&entry.value))
 }

@@ -36,7 +36,11 @@ pub(super) fn request(scratch: &Scratch, settings: &ServiceSettings) -> Result<(
     }
 }
 
-fn path(scratch: &Scratch, paths: Paths) -> Result<(), PathError> {
+/// Judges a path by what its service says of them.
+///
+/// # Errors
+/// What its readers could disagree about.
+pub(super) fn path(scratch: &Scratch, paths: Paths) -> Result<(), PathError> {
     match (paths, scratch.path.error()) {
         (Paths::Raw, _) => Ok(()),
         (_, Some(error)) => Err(error),

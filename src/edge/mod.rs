@@ -16,6 +16,7 @@ mod admit;
 mod client;
 mod core;
 mod door;
+pub mod explain;
 mod failure;
 mod log;
 mod on_core;

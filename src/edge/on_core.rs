@@ -10,6 +10,7 @@ use ringway_state::View;
 use super::accept;
 use super::core::{Edge, EdgeParts};
 use super::door::{Door, Trust};
+use super::explain::{self, Ask, Explanation};
 use super::settings::Settings;
 use crate::config::ListenAddress;
 use crate::feed::{Publication, Taken};
@@ -29,6 +30,8 @@ pub(super) enum Order {
     Take(Publication),
     /// Take the feed's orders, too.
     Hear(Receiver<Order>),
+    /// Tell what becomes of such a request.
+    Explain(Box<Ask>, Box<dyn FnOnce(Explanation) + Send>),
     /// Accept no more, and finish what is open.
     Drain,
     /// End, whatever is open.
@@ -92,6 +95,7 @@ pub(super) async fn run(
             Order::Publish(view) => edge.publish(view),
             Order::Take(publication) => take(&edge, publication, &taken),
             Order::Hear(more) => orders.join(more),
+            Order::Explain(ask, tell) => tell(explain::on_core(&edge, &ask)),
             Order::Drain => {
                 edge.drain();
                 let closed = std::mem::take(&mut fronts);

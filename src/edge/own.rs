@@ -30,14 +30,25 @@ pub(super) fn answer(
     identity: &Identity,
     record: &Record,
 ) -> Option<Result<bool, Failure>> {
-    let answer = match () {
-        () if scratch.path.matched(scratch.head.path(&scratch.octets)) == HEALTH_PATH => {
-            health(client, scratch)
-        }
-        () if scratch.head.max_forwards() == Some(0) => Ok(OPTIONS),
-        () => return None,
+    let answer = match asked(scratch)? {
+        Own::Health => health(client, scratch),
+        Own::Options => Ok(OPTIONS),
     };
     Some(answer.map(|answer| send(edge, client, scratch, identity, record, answer)))
+}
+
+/// What is asked of the router itself.
+pub(super) enum Own {
+    Health,
+    Options,
+}
+
+/// What the request asks of the router itself, if anything.
+pub(super) fn asked(scratch: &Scratch) -> Option<Own> {
+    if scratch.path.matched(scratch.head.path(&scratch.octets)) == HEALTH_PATH {
+        return Some(Own::Health);
+    }
+    (scratch.head.max_forwards() == Some(0)).then_some(Own::Options)
 }
 
 /// 200 while new requests are welcome, 503 while draining; to internal peers alone.

@@ -4,8 +4,9 @@ use super::admit;
 use super::client::Client;
 use super::core::Edge;
 use super::failure::Failure;
+use crate::config::{Paths, RequestLimits};
 use crate::observe::Reason;
-use crate::proto::http1::{Framing, HeadError, Known, Parsed, RequestHead, ResponseHead};
+use crate::proto::http1::{Framing, HeadError, Known, Parsed, RequestHead, ResponseHead, Scheme};
 use crate::proto::path::NormalPath;
 use crate::proto::trace::{RequestId, TraceContext};
 use crate::runtime::Fault;
@@ -75,21 +76,40 @@ pub(super) async fn read(
     // The look-up waits for memory longer than it works; by then it has come.
     let view = edge.view();
     let expected = view.expect(scratch.head.host());
-    if scratch.head.scheme().is_some_and(|scheme| scheme != client.scheme()) {
-        return Err(Failure::of_head(HeadError::Scheme));
-    }
-    let octets = &client.reader.octets()[..length];
-    admit::head(&scratch.head, octets, &limits)?;
-    scratch.octets.clear();
-    scratch.octets.extend_from_slice(octets);
+    scratch.take(&client.reader.octets()[..length], client.scheme(), &limits)?;
     client.reader.consume(length);
-    scratch.path.read(scratch.head.path(&scratch.octets));
     let identity = Identity::of(edge, scratch);
     view.expect_more(expected);
     Ok(Some(identity))
 }
 
 impl Scratch {
+    /// Takes over `octets`, from which the head was parsed.
+    ///
+    /// # Errors
+    /// The head is for another scheme than the listener's, or larger than the router takes.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        octets: &[u8],
+        scheme: Scheme,
+        limits: &RequestLimits,
+    ) -> Result<(), Failure> {
+        if self.head.scheme().is_some_and(|named| named != scheme) {
+            return Err(Failure::of_head(HeadError::Scheme));
+        }
+        admit::head(&self.head, octets, limits)?;
+        self.octets.clear();
+        self.octets.extend_from_slice(octets);
+        self.path.read(self.head.path(&self.octets));
+        Ok(())
+    }
+
+    /// The path for the origin, where it is another than the one that was sent.
+    pub(super) fn path_to_origin(&self, paths: Paths) -> Option<&[u8]> {
+        self.path.resolved().filter(|_| paths != Paths::Raw)
+    }
+
     pub(super) fn has_body(&self) -> bool {
         !matches!(self.head.framing(), Framing::None | Framing::Length(0))
     }

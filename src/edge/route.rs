@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use ringway_state::record::EndpointState;
-use ringway_state::{Endpoints, HostHit};
+use ringway_state::record::{Endpoint, EndpointState};
+use ringway_state::{Endpoints, HostHit, ServiceRef, View};
 
 use super::core::Edge;
 use super::request::Scratch;
@@ -40,14 +40,11 @@ pub(super) fn find<'a>(
     id: &mut String,
 ) -> Result<Found<'a>, Reason> {
     let view = edge.view();
-    let owner = match view.host(host) {
-        Some(HostHit::Service(owner)) => owner,
-        Some(HostHit::Tombstone { .. }) => return Err(Reason::Tombstoned),
-        None => {
+    let owner = owner(&view, host).inspect_err(|reason| {
+        if *reason == Reason::UnknownHost {
             edge.metrics.table_lookups_missed.inc();
-            return Err(Reason::UnknownHost);
         }
-    };
+    })?;
     id.clear();
     id.push_str(owner.id());
     let service = edge.pool.service(id);
@@ -62,6 +59,25 @@ pub(super) fn find<'a>(
     };
     let address = address.ok_or(Reason::NoHealthyEndpoints)?;
     Ok(Found { service, address })
+}
+
+/// The service that `host` (lower case, no port) belongs to.
+///
+/// # Errors
+/// `UnknownHost` and `Tombstoned`.
+#[inline]
+pub(super) fn owner<'v>(view: &'v View, host: &[u8]) -> Result<ServiceRef<'v>, Reason> {
+    match view.host(host) {
+        Some(HostHit::Service(owner)) => Ok(owner),
+        Some(HostHit::Tombstone { .. }) => Err(Reason::Tombstoned),
+        None => Err(Reason::UnknownHost),
+    }
+}
+
+/// Whether an endpoint takes requests, as far as the table says.
+#[inline]
+pub(super) fn is_candidate(endpoint: &Endpoint) -> bool {
+    endpoint.state == EndpointState::Healthy
 }
 
 /// An endpoint for a request whose service has been found before.
@@ -85,8 +101,7 @@ struct Candidates<'a> {
 impl Candidates<'_> {
     fn address(&self, at: usize, except: Option<SocketAddr>) -> Option<SocketAddr> {
         let endpoint = self.endpoints.get(at)?;
-        (endpoint.state == EndpointState::Healthy && Some(endpoint.address) != except)
-            .then_some(endpoint.address)
+        (is_candidate(&endpoint) && Some(endpoint.address) != except).then_some(endpoint.address)
     }
 
     /// The less loaded of two that serve as far as this core knows. Those that have failed are probed when it is time.

@@ -48,6 +48,17 @@ pub(super) enum Way<'a> {
     Socket(&'a Path),
 }
 
+/// Why an endpoint may not be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoWay {
+    #[error("this router's own address")]
+    Own,
+    #[error("no single host's address")]
+    Nobodys,
+    #[error("a Unix socket that this service does not have")]
+    OthersSocket,
+}
+
 fn sockets(config: &Config) -> HashMap<String, Vec<(SocketAddr, PathBuf)>> {
     let socket = |endpoint: &Endpoint| match endpoint {
         Endpoint::Socket(path) => endpoint.address().map(|address| (address, path.clone())),
@@ -69,15 +80,20 @@ fn own_addresses(config: &Config) -> Vec<SocketAddr> {
 }
 
 impl Settings {
-    /// How an endpoint of a service is reached. `None` if it may not be: the address is this router's own (whose admin
-    /// listener trusts who reaches it), no single host's, or stands for a Unix socket of another service. Wherever an
-    /// endpoint comes from, file, snapshot or DNS, it passes here before a request does.
-    pub(super) fn way(&self, service: &str, address: SocketAddr) -> Option<Way<'_>> {
+    /// How an endpoint of a service is reached. Wherever an endpoint comes from, file, snapshot or DNS, it passes here
+    /// before a request does.
+    ///
+    /// # Errors
+    /// It may not be: the address is this router's own (whose admin listener trusts who reaches it), no single host's, or
+    /// stands for a Unix socket of another service.
+    pub(super) fn way(&self, service: &str, address: SocketAddr) -> Result<Way<'_>, NoWay> {
         if is_stand_in(address) {
-            return self.socket(service, address).map(Way::Socket);
+            return self.socket(service, address).map(Way::Socket).ok_or(NoWay::OthersSocket);
         }
-        let is_own = self.own.iter().any(|own| receives(*own, address));
-        (!is_own && !is_nobodys(address.ip())).then_some(Way::Address(address))
+        if self.own.iter().any(|own| receives(*own, address)) {
+            return Err(NoWay::Own);
+        }
+        if is_nobodys(address.ip()) { Err(NoWay::Nobodys) } else { Ok(Way::Address(address)) }
     }
 
     /// The Unix socket of a service that an address stands for.
@@ -117,31 +133,31 @@ mod tests {
         let config = crate::config::parse("f", file.as_bytes(), "host").unwrap();
         let settings = Settings::from(&config);
         let stand_in = |service: usize| config.services[service].endpoints[0].address().unwrap();
-        assert_eq!(settings.way("svc_a", stand_in(0)), Some(Way::Socket(Path::new("/run/a.sock"))));
+        assert_eq!(settings.way("svc_a", stand_in(0)), Ok(Way::Socket(Path::new("/run/a.sock"))));
         for (service, address) in [("svc_b", stand_in(0)), ("svc_a", stand_in(1)), ("svc_other", stand_in(0))]
         {
-            assert_eq!(settings.way(service, address), None, "{service} {address}");
+            assert_eq!(settings.way(service, address), Err(NoWay::OthersSocket), "{service} {address}");
         }
-        for refused in [
-            "127.0.0.1:9180",
-            "[::ffff:127.0.0.1]:9180",
-            "127.0.0.1:8080",
-            "127.1.2.3:8080",
-            "[::1]:8080",
-            "192.0.2.1:80",
-            "0.0.0.0:81",
-            "[::]:81",
-            "[::ffff:0.0.0.0]:81",
-            "255.255.255.255:81",
-            "224.0.0.1:81",
-            "[ff02::1]:81",
-            "[100::1]:81",
+        for (refused, why) in [
+            ("127.0.0.1:9180", NoWay::Own),
+            ("[::ffff:127.0.0.1]:9180", NoWay::Own),
+            ("127.0.0.1:8080", NoWay::Own),
+            ("127.1.2.3:8080", NoWay::Own),
+            ("[::1]:8080", NoWay::Own),
+            ("192.0.2.1:80", NoWay::Own),
+            ("0.0.0.0:81", NoWay::Nobodys),
+            ("[::]:81", NoWay::Nobodys),
+            ("[::ffff:0.0.0.0]:81", NoWay::Nobodys),
+            ("255.255.255.255:81", NoWay::Nobodys),
+            ("224.0.0.1:81", NoWay::Nobodys),
+            ("[ff02::1]:81", NoWay::Nobodys),
+            ("[100::1]:81", NoWay::OthersSocket),
         ] {
-            assert_eq!(settings.way("svc_b", refused.parse().unwrap()), None, "{refused}");
+            assert_eq!(settings.way("svc_b", refused.parse().unwrap()), Err(why), "{refused}");
         }
         for fine in ["127.0.0.1:81", "127.0.0.2:9180", "192.0.2.2:80", "[2001:db8::1]:8080"] {
             let address = fine.parse().unwrap();
-            assert_eq!(settings.way("svc_b", address), Some(Way::Address(address)));
+            assert_eq!(settings.way("svc_b", address), Ok(Way::Address(address)));
         }
     }
 }

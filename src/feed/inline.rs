@@ -30,6 +30,11 @@ pub enum InlineError {
 /// The file's services come after anything that a snapshot holds, so that a file can be tried on a copy of real state.
 const VERSION: Version = Version::new(u64::MAX, 1);
 
+/// Whether a change with that version is of the file's services.
+pub fn is_inline(version: Version) -> bool {
+    version == VERSION
+}
+
 /// The snapshot that a configuration names.
 ///
 /// # Errors

@@ -23,7 +23,7 @@ mod taken;
 mod thread;
 
 pub use dir::{DirError, StateDir};
-pub use inline::{InlineError, base, table, unusable};
+pub use inline::{InlineError, base, is_inline, table, unusable};
 pub use intake::BadReason;
 pub use names::{Known, Names};
 pub use publish::Publication;

@@ -89,6 +89,16 @@ impl Standing {
         }
     }
 
+    /// How often it has failed in a row, up to now.
+    pub fn failures(self) -> u8 {
+        match self {
+            Standing::Good => 0,
+            Standing::Away { failures, .. }
+            | Standing::Probed { failures }
+            | Standing::Trial { failures } => failures,
+        }
+    }
+
     /// How bad it is beside others that may not be asked either: less is better.
     pub fn badness(self, now: Duration) -> Duration {
         match self {

@@ -61,6 +61,17 @@ impl ProblemKind {
     pub fn status(self) -> u16 {
         self.entry().0
     }
+
+    /// The last part of its `type`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.entry().1
+    }
+
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        self.entry().2
+    }
 }
 
 /// The kind that answers a refused request head.

@@ -14,6 +14,7 @@ mod chaos;
 mod clients_gone;
 mod dead_endpoints;
 mod errors_by_fault;
+mod explain;
 mod feed;
 mod feed_refused;
 mod forward;

@@ -1,5 +1,6 @@
 //! The router as a process: what the main thread does around the cores. Nothing here runs on a core, so it may wait.
 
+mod explaining;
 mod fronts;
 mod reload;
 mod role;

@@ -16,6 +16,7 @@ use super::fronts;
 use super::reload::{self, Running};
 use super::router::{First, News, Router, Shown};
 use crate::config::{Config, Cores, Feed, ListenAddress, LogPath};
+use crate::edge::explain::Ask;
 use crate::feed::{self, DirError, InlineError, Names, StateDir};
 use crate::limits;
 use crate::observe::access::LogError;
@@ -136,11 +137,16 @@ fn warn_if(what: Option<impl std::fmt::Display>) {
 
 /// What the admin listener shows, and what can be asked of it.
 fn asked(registry: Registry, news: &mpsc::Sender<News>) -> Admin {
-    let (drain, reload) = (Mutex::new(news.clone()), Mutex::new(news.clone()));
+    let (drain, reload, explain) =
+        (Mutex::new(news.clone()), Mutex::new(news.clone()), Mutex::new(news.clone()));
     Admin {
         registry: Arc::new(registry),
         drain: Box::new(move || tell(&drain, News::Drain)),
         reload: Box::new(move |done| tell(&reload, News::Reload(done))),
+        explain: Box::new(move |query, done| {
+            tell(&explain, News::Explain(Box::new(Ask::of_query(query)?), done));
+            Ok(())
+        }),
     }
 }
 

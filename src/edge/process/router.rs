@@ -8,16 +8,18 @@ use std::time::{Duration, Instant};
 use ringway_state::Table;
 use serde_json::Value;
 
+use super::explaining::Explaining;
 use super::fronts::Fronts;
 use super::reload::{Prepared, Refused, Running};
 use super::role::{RunError, figures, log_path};
 use crate::config::{Config, Feed, Idle};
+use crate::edge::explain::{Ask, Explanation, annotate};
 use crate::edge::on_core::{self, Configuration, CoreParts, Order};
 use crate::edge::settings::Settings;
 use crate::feed::{FeedParts, FeedThread, Publication, StateDir, Taken};
 use crate::limits;
 use crate::observe::access::{self, LogSource, LogWriter};
-use crate::observe::admin::{Reloaded, Tell};
+use crate::observe::admin::{Reloaded, Tell, TellExplained};
 use crate::observe::process_log::{Level, event, set_level};
 use crate::observe::{ConfigStats, CoreMetrics, FeedStats, Readiness, ServiceErrors, TableFigures};
 use crate::proto::trace::IdSource;
@@ -30,6 +32,10 @@ pub(super) enum News {
     Reload(Tell),
     /// Endpoints' names have other addresses than before.
     Names,
+    /// Tell what becomes of such a request.
+    Explain(Box<Ask>, TellExplained),
+    /// What a core does with a request that was asked about under this number.
+    Explained(u64, Box<Explanation>),
     /// A core serves as it was last configured.
     CoreSettled,
     CoreIdle,
@@ -73,6 +79,9 @@ pub(super) struct Router {
     reloading: Option<(Reloaded, Vec<Tell>)>,
     /// Who waits for the next reload.
     waiting: Vec<Tell>,
+    explaining: Explaining,
+    /// What the cores tell it by.
+    news: mpsc::Sender<News>,
 }
 
 impl Router {
@@ -122,8 +131,20 @@ impl Router {
             cores.push(started.map_err(|error| RunError::System { what: "a core's thread", error })?);
         }
         let feed = follow(first.table, first.dir, &mut cores, taken, &running.config, &shown)?;
-        let (unsettled, waiting) = (cores.len(), Vec::new());
-        Ok(Router { running, cores, feed, metrics, log, slow, shown, unsettled, reloading: None, waiting })
+        Ok(Router {
+            unsettled: cores.len(),
+            running,
+            cores,
+            feed,
+            metrics,
+            log,
+            slow,
+            shown,
+            reloading: None,
+            waiting: Vec::new(),
+            explaining: Explaining::default(),
+            news: news.clone(),
+        })
     }
 
     /// Does what the news ask for until there is a reason to drain; drains, and ends.
@@ -136,6 +157,8 @@ impl Router {
                 Ok(News::CoreSettled) => self.settled(),
                 Ok(News::Reload(tell)) => self.reload(tell),
                 Ok(News::Names) => self.publish(),
+                Ok(News::Explain(ask, tell)) => self.explain(&ask, tell),
+                Ok(News::Explained(number, told)) => self.explained(number, *told),
                 Ok(News::CoreEnded(core)) => return Err(RunError::CoreFailed(core)),
                 Ok(News::CoreIdle) => {}
                 Ok(News::Drain) | Err(_) => break,
@@ -185,6 +208,23 @@ impl Router {
                 "endpoints keep their addresses",
                 &[("error.message", error.to_string().into())],
             ),
+        }
+    }
+
+    /// Asks every core what it does with such a request.
+    fn explain(&mut self, ask: &Ask, tell: TellExplained) {
+        let (number, news) = (self.explaining.begin(self.cores.len(), tell), self.news.clone());
+        self.order(|_| {
+            let news = news.clone();
+            let tell = move |told| drop(news.send(News::Explained(number, Box::new(told))));
+            Order::Explain(Box::new(ask.clone()), Box::new(tell))
+        });
+    }
+
+    fn explained(&mut self, number: u64, told: Explanation) {
+        if let Some((mut told, tell)) = self.explaining.add(number, told) {
+            annotate(&mut told, &self.running.config, &self.running.names.known());
+            tell(serde_json::to_value(told).unwrap_or_default());
         }
     }
 
@@ -259,7 +299,13 @@ impl Router {
             match heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(News::CoreIdle | News::CoreEnded(_)) => busy -= 1,
                 Ok(News::Drain) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
-                Ok(News::CoreSettled | News::Reload(_) | News::Names) => {}
+                Ok(
+                    News::CoreSettled
+                    | News::Reload(_)
+                    | News::Names
+                    | News::Explain(..)
+                    | News::Explained(..),
+                ) => {}
             }
         }
         self.metrics.iter().map(|metrics| metrics.connections_open.get()).sum()

@@ -44,7 +44,7 @@ pub(super) async fn to(
     let (core, metrics, reader) = (&edge.core, &edge.metrics, Reader::default());
     let idle = Cell::new(settings.timeouts.upstream_idle);
     let lease = edge.pool.lease(service, address, core.now(), settings.reuse);
-    if edge.settings().way(&service.id, address).is_none() {
+    if edge.settings().way(&service.id, address).is_err() {
         metrics.upstream_connect_failures.inc();
         failed(core, metrics, &lease);
         return Err(Reason::EndpointNotAllowed.into());
@@ -67,7 +67,7 @@ fn begin(
     settings: &ServiceSettings,
 ) -> Result<(Stream, Open), Failure> {
     let now = edge.settings();
-    let way = now.way(&service.id, address).ok_or(Reason::EndpointNotAllowed)?;
+    let way = now.way(&service.id, address).map_err(|_| Reason::EndpointNotAllowed)?;
     edge.metrics.upstream_connects.inc();
     let open = count(edge, service, settings);
     let stream = match way {
@@ -106,7 +106,7 @@ async fn established(
 }
 
 /// What a service may have of something that costs a descriptor: `most`, or its share of those that there are.
-pub(super) fn share(core: &Core, most: usize) -> usize {
+pub(in crate::edge) fn share(core: &Core, most: usize) -> usize {
     most.min((core.open_max() / limits::SERVICE_SHARE).max(1))
 }
 

@@ -74,6 +74,16 @@ impl Endpoint {
         self.standing.get().badness(self.age(now))
     }
 
+    pub(super) fn figures(&self, now: Instant) -> Figures {
+        Figures {
+            outlook: self.outlook(now),
+            in_flight: self.in_flight.get(),
+            kept: self.link.len(),
+            failures: self.standing.get().failures(),
+            left_alone: self.badness(now),
+        }
+    }
+
     /// What this service alone keeps there.
     pub(super) fn own_link(&self) -> Option<&Link> {
         (self.reuse == Reuse::Service).then_some(&*self.link)
@@ -107,6 +117,24 @@ impl Endpoint {
             Standing::Probed { .. } | Standing::Trial { .. } => true,
         }
     }
+}
+
+/// How an endpoint stands, for people.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::edge) struct Figures {
+    pub(in crate::edge) outlook: Outlook,
+    /// Of this service.
+    pub(in crate::edge) in_flight: u32,
+    pub(in crate::edge) kept: usize,
+    /// In a row, up to now.
+    pub(in crate::edge) failures: u8,
+    pub(in crate::edge) left_alone: Duration,
+}
+
+impl Figures {
+    /// Of one that has not been met.
+    pub(super) const UNKNOWN: Figures =
+        Figures { outlook: Outlook::Good, in_flight: 0, kept: 0, failures: 0, left_alone: Duration::ZERO };
 }
 
 /// A request in flight at an endpoint.

@@ -149,7 +149,7 @@ impl Exchange<'_> {
             client_address: self.client.address_text(),
             scheme: self.client.scheme(),
             peer_is_trusted: self.client.is_trusted(),
-            path: self.scratch.path.resolved().filter(|_| paths != Paths::Raw),
+            path: self.scratch.path_to_origin(paths),
             upgrade: false,
         };
         let mut out = self.edge.core.head_buffer();

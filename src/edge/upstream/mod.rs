@@ -12,8 +12,9 @@ mod trial;
 mod turn;
 mod upload;
 
-pub(super) use connect::probe;
+pub(super) use connect::{probe, share};
 pub(super) use exchange::{Exchange, run};
 pub(super) use kept_body::KeptBody;
 pub(super) use pool::{InUse, Pool};
 pub(super) use service::Service;
+pub(super) use turn::most_in_flight;

@@ -12,7 +12,7 @@ use std::time::Instant;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::endpoint::Lease;
+use super::endpoint::{Figures, Lease};
 use super::link::{Kept, Link};
 use super::service::Service;
 use crate::config::{Reuse, UpstreamLimits};
@@ -110,6 +110,13 @@ impl Pool {
     ) -> (Outlook, u32) {
         let shared = || self.shared.borrow().get(&address).map_or(0, |link| link.in_flight.get());
         service.outlook(address, now).unwrap_or_else(|| (Outlook::Good, shared()))
+    }
+
+    /// How an endpoint of a service stands. Changes nothing, so that asking leaves no trace.
+    pub(in crate::edge) fn figures(&self, service: &str, address: SocketAddr, now: Instant) -> Figures {
+        let services = self.services.borrow();
+        let known = services.find(service).and_then(|service| service.figures(address, now));
+        known.unwrap_or(Figures::UNKNOWN)
     }
 
     /// Keeps a connection for its next request, if `most` allows it. With so many on the core that clients might find no

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use super::endpoint::{Endpoint, Lease};
+use super::endpoint::{Endpoint, Figures, Lease};
 use super::link::{Kept, Link};
 use crate::config::Reuse;
 use crate::observe::CoreMetrics;
@@ -49,6 +49,11 @@ impl Service {
         let endpoints = self.endpoints.borrow();
         let (_, endpoint) = &endpoints[place(&endpoints, address).ok()?];
         Some((endpoint.outlook(now), endpoint.link.in_flight.get()))
+    }
+
+    pub(super) fn figures(&self, address: SocketAddr, now: Instant) -> Option<Figures> {
+        let endpoints = self.endpoints.borrow();
+        place(&endpoints, address).ok().map(|at| endpoints[at].1.figures(now))
     }
 
     /// Whether an endpoint is known to speak HTTP/1.0, so that it cannot read chunks.

@@ -6,12 +6,12 @@ use std::task::{Poll, Waker};
 
 use super::connect::share;
 use super::service::Service;
-use crate::config::ServiceSettings;
+use crate::config::{ServiceSettings, UpstreamLimits};
 use crate::edge::core::Edge;
 use crate::edge::failure::Failure;
 use crate::observe::Reason;
 use crate::policy::Ticket;
-use crate::runtime::{Fault, Stream};
+use crate::runtime::{Core, Fault, Stream};
 
 /// A request's leave to be in flight. When it ends, the next that waits gets it.
 pub(super) struct Turn<'a>(Counter<'a>);
@@ -30,7 +30,7 @@ impl<'a> Turn<'a> {
         service: &Rc<Service>,
         settings: &ServiceSettings,
     ) -> Option<Turn<'a>> {
-        let enters = service.turns.borrow_mut().try_enter(most(edge, settings));
+        let enters = service.turns.borrow_mut().try_enter(most_in_flight(&edge.core, &settings.upstream));
         enters.then(|| Turn(Counter { edge, service: Rc::clone(service) }))
     }
 
@@ -71,16 +71,17 @@ impl Drop for Turn<'_> {
 }
 
 /// How many requests of a service may be in flight.
-fn most(edge: &Edge, settings: &ServiceSettings) -> usize {
+pub(in crate::edge) fn most_in_flight(core: &Core, upstream: &UpstreamLimits) -> usize {
     // A request in flight has a connection.
-    share(&edge.core, settings.upstream.requests.min(settings.upstream.connections))
+    share(core, upstream.requests.min(upstream.connections))
 }
 
 impl Counter<'_> {
     /// Calls those whose turn it is by what the settings say now: a limit that is raised is raised for those who wait, too.
     fn call(&self) {
         while self.service.turns.borrow().has_waiting() {
-            let most = most(self.edge, &self.edge.settings().of_service(&self.service.id));
+            let settings = self.edge.settings().of_service(&self.service.id);
+            let most = most_in_flight(&self.edge.core, &settings.upstream);
             let called = self.service.turns.borrow_mut().call(most);
             let Some(waker) = called else { return };
             // The ring knows nothing of this wake.

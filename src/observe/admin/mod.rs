@@ -36,7 +36,13 @@ pub struct Admin {
     pub drain: Box<dyn Fn() + Send + Sync>,
     /// Reads the configuration again and tells the outcome; drops what would tell if it cannot.
     pub reload: Box<dyn Fn(Tell) + Send + Sync>,
+    pub explain: Explain,
 }
+
+/// Takes what is told of a request, as JSON.
+pub type TellExplained = Box<dyn FnOnce(serde_json::Value) + Send>;
+/// A query's pairs to what is told of its request, or at once what is wrong with them. Drops what would tell if it cannot.
+pub type Explain = Box<dyn Fn(&[(String, String)], TellExplained) -> Result<(), String> + Send + Sync>;
 
 /// Takes the outcome of a reload.
 pub type Tell = Box<dyn FnOnce(Reloaded) + Send>;

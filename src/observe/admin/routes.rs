@@ -7,7 +7,7 @@ use crate::observe::registry::CONTENT_TYPE;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::header::{CONNECTION, CONTENT_TYPE as CONTENT_TYPE_FIELD, HeaderValue, ORIGIN};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -24,6 +24,7 @@ pub(super) fn router(shown: Shown) -> Router {
         .route("/readyz", get(ready))
         .route("/v1/state", get(state))
         .route("/v1/slow", get(slow))
+        .route("/v1/explain", get(explain))
         .route("/v1/drain", post(drain))
         .route("/v1/reload", post(reload))
         .route("/v1/log-level", get(log_level).put(set_log_level))
@@ -109,6 +110,24 @@ async fn reload(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response 
         "mistakes": mistakes,
     });
     json_answer(status, &outcome)
+}
+
+/// What becomes of the request that the query describes. Reading changes nothing, so a web page may ask; it cannot read the
+/// answer of another origin.
+async fn explain(State(shown): State<Arc<Shown>>, uri: Uri) -> Response {
+    let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let query: Vec<(String, String)> = query.into_owned().collect();
+    let (tell, told) = oneshot::channel();
+    if let Err(wrong) = (shown.admin.explain)(&query, Box::new(move |told| drop(tell.send(told)))) {
+        return json_answer(StatusCode::UNPROCESSABLE_ENTITY, &json!({ "error": wrong }));
+    }
+    match timeout(Duration::from_millis(ADMIN_RELOAD_MS), told).await {
+        Ok(Ok(told)) => json_answer(StatusCode::OK, &told),
+        Ok(Err(_)) | Err(_) => {
+            let why = json!({ "error": "the router is reloading, draining or busy; ask again" });
+            json_answer(StatusCode::SERVICE_UNAVAILABLE, &why)
+        }
+    }
 }
 
 async fn log_level() -> Response {

@@ -45,6 +45,14 @@ fn served(bounds: Bounds) -> Served {
                 _ => drop(tell),
             }
         }),
+        explain: Box::new(|query, tell| {
+            match query {
+                [] => return Err("host is missing".to_owned()),
+                [(_, busy)] if busy == "busy" => drop(tell),
+                query => tell(json!(query)),
+            }
+            Ok(())
+        }),
     };
     let thread = bind(ANY).unwrap().serve_within(bounds, admin).unwrap();
     Served { thread, readiness, drains }
@@ -161,6 +169,19 @@ fn a_reload_tells_what_came_of_it() {
     let changed = json!({ "applied": true, "changed": ["a: 1 -> 2"], "needs_restart": [], "mistakes": [] });
     assert_eq!(right.json(), changed);
     assert_eq!(wrong.json()["mistakes"], json!(["f:3: wrong"]));
+    served.thread.stop();
+}
+
+#[test]
+fn a_request_is_explained() {
+    let served = served(Bounds::default());
+    let explain = |query: &str| ask(served.thread.address(), &format!("GET /v1/explain{query}"), "");
+    let told = explain("?host=a.test&path=%2Fb%3Fc%26d&header=X%3A+%C3%A9");
+    let query = json!([["host", "a.test"], ["path", "/b?c&d"], ["header", "X: \u{e9}"]]);
+    assert_eq!((told.status, told.json()), (200, query));
+    let wrong = explain("");
+    assert_eq!((wrong.status, wrong.json()), (422, json!({ "error": "host is missing" })));
+    assert_eq!(explain("?host=busy").status, 503);
     served.thread.stop();
 }
 

@@ -1,0 +1,162 @@
+//! What a running router's admin listener answers.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use crate::limits;
+use crate::proto::http1::{BodyReader, BodyStep, Method, Parsed, ResponseHead};
+
+/// Where an admin listener is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AdminUrl {
+    /// `HOST:PORT`
+    authority: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AskError {
+    #[error("{0:?} is no admin listener's address; write http://IP:PORT, as in http://127.0.0.1:9180")]
+    Url(String),
+    #[error(
+        "no router answers at http://{authority}: {error}; see that it runs, and give the admin.address that it runs with"
+    )]
+    Unreachable { authority: String, error: io::Error },
+    #[error(
+        "http://{authority} gives no answer that is understood: {what}; see that it is ringway's admin listener"
+    )]
+    NotUnderstood { authority: String, what: String },
+    #[error("the router at http://{authority} refuses: {why}")]
+    Refused { authority: String, why: String },
+}
+
+impl From<SocketAddr> for AdminUrl {
+    fn from(address: SocketAddr) -> AdminUrl {
+        AdminUrl { authority: address.to_string() }
+    }
+}
+
+impl AdminUrl {
+    /// `http://HOST:PORT`
+    ///
+    /// # Errors
+    /// [`AskError::Url`].
+    pub(super) fn parse(text: &str) -> Result<AdminUrl, AskError> {
+        let authority = text.strip_prefix("http://").unwrap_or(text).trim_end_matches('/');
+        let port = authority.rsplit_once(':').and_then(|(host, port)| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
+            (!host.is_empty() && host.chars().all(plain)).then(|| port.parse::<u16>().ok())?
+        });
+        match port {
+            Some(_) => Ok(AdminUrl { authority: authority.to_owned() }),
+            None => Err(AskError::Url(text.to_owned())),
+        }
+    }
+
+    /// Asks for a path, and reads the JSON that is answered.
+    ///
+    /// # Errors
+    /// Nobody answers, or not with this.
+    pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
+        let authority = self.authority.clone();
+        let (status, content) = match self.exchange(path) {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(what)) => return Err(AskError::NotUnderstood { authority, what }),
+            Err(error) => return Err(AskError::Unreachable { authority, error }),
+        };
+        match status {
+            200 => serde_json::from_slice(&content)
+                .map_err(|error| AskError::NotUnderstood { authority, what: error.to_string() }),
+            404 => {
+                Err(AskError::NotUnderstood { authority, what: format!("it has no {}", before_query(path)) })
+            }
+            _ => {
+                Err(AskError::Refused { authority, why: String::from_utf8_lossy(&content).trim().to_owned() })
+            }
+        }
+    }
+
+    fn exchange(&self, path: &str) -> io::Result<Result<(u16, Vec<u8>), String>> {
+        let mut stream = self.connect()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.authority)?;
+        let mut octets = Vec::new();
+        stream.take(limits::ADMIN_ANSWER_OCTETS as u64).read_to_end(&mut octets)?;
+        Ok(read(&octets))
+    }
+
+    fn connect(&self) -> io::Result<TcpStream> {
+        let patience = Duration::from_millis(limits::ADMIN_CONNECTION_MS);
+        let mut last = io::ErrorKind::NotFound.into();
+        for address in self.authority.to_socket_addrs()? {
+            match TcpStream::connect_timeout(&address, patience) {
+                Ok(stream) => {
+                    stream.set_read_timeout(Some(patience))?;
+                    stream.set_write_timeout(Some(patience))?;
+                    return Ok(stream);
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// Status and content of a whole answer.
+fn read(octets: &[u8]) -> Result<(u16, Vec<u8>), String> {
+    let mut head = ResponseHead::new();
+    let Parsed::Complete { len } = head.parse(octets, Method::Get).map_err(|error| error.to_string())? else {
+        return Err("its head ends early".to_owned());
+    };
+    let (mut body, mut content, mut at) = (BodyReader::new(head.framing()), Vec::new(), len);
+    loop {
+        match body.next(&octets[at..]).map_err(|error| error.to_string())? {
+            BodyStep::Data(data) => {
+                content.extend_from_slice(&octets[at..][data.clone()]);
+                at += data.end;
+            }
+            BodyStep::End { .. } => break,
+            BodyStep::NeedMore => {
+                body.close().map_err(|error| error.to_string())?;
+                break;
+            }
+        }
+    }
+    Ok((head.status(), content))
+}
+
+fn before_query(path: &str) -> &str {
+    path.split('?').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_right_and_wrong() {
+        for right in ["http://127.0.0.1:9180", "http://[::1]:9180/", "localhost:9180"] {
+            let authority = right.trim_start_matches("http://").trim_end_matches('/');
+            assert_eq!(AdminUrl::parse(right).unwrap().authority, authority);
+        }
+        for wrong in
+            ["", "http://", "https://127.0.0.1:9180", "127.0.0.1", "http://a b:1", ":9180", "http://a:b"]
+        {
+            assert!(AdminUrl::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn answers_whole_and_not() {
+        let fixed = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+        assert_eq!(read(fixed), Ok((200, b"{}".to_vec())));
+        let chunked = b"HTTP/1.1 422 Not\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n1\r\n}\r\n0\r\n\r\n";
+        assert_eq!(read(chunked), Ok((422, b"{}".to_vec())));
+        assert_eq!(read(b"HTTP/1.1 200 OK\r\n\r\n{}"), Ok((200, b"{}".to_vec())));
+        for wrong in [&b""[..], b"220 mail\r\n\r\n", b"HTTP/1.1 200 OK\r\n", &fixed[..fixed.len() - 1]] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
