@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use ringway_state::snapshot::Header;
 
@@ -44,6 +45,16 @@ pub enum Command {
     /// Tell what becomes of a request, and why: its service, the endpoints it may go to, what holds for it
     #[command(after_help = EXPLAIN_HELP)]
     Explain(ctl::Explain),
+    /// Print the JSON Schema of the configuration, by which editors complete and check it
+    Schema,
+    /// Print the script by which a shell completes ringway's commands
+    Completions { shell: Shell },
+    /// Write manual pages, one for each command
+    Man {
+        /// Where they go; it is made if need be
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+    },
     /// Build and look into snapshots of the route table
     #[command(subcommand)]
     State(StateCommand),
@@ -108,6 +119,11 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, E
 
 fn understand(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, clap::Error> {
     CommandLine::try_parse_from(arguments).map(|line| line.command)
+}
+
+/// The command line as it is described.
+pub fn command() -> clap::Command {
+    CommandLine::command()
 }
 
 fn exit_after(answer: &clap::Error) -> Exit {
@@ -188,6 +204,9 @@ mod tests {
             json: true,
         };
         assert_eq!(parsed(line), Ok(Command::Explain(options)));
+        assert_eq!(parsed("ringway schema"), Ok(Command::Schema));
+        assert_eq!(parsed("ringway completions zsh"), Ok(Command::Completions { shell: Shell::Zsh }));
+        assert_eq!(parsed("ringway man out"), Ok(Command::Man { dir: "out".into() }));
         let build = StateCommand::Build { from: "d.jsonl".into(), out: "base.snap".into() };
         assert_eq!(parsed("ringway state build --from d.jsonl --out base.snap"), Ok(Command::State(build)));
         let host = HostName::parse("hello.localhost").ok();
@@ -212,6 +231,10 @@ mod tests {
             "ringway explain --config a.yaml",
             "ringway explain --config a.yaml --host a.test --header b",
             "ringway explain --config a.yaml --host a.test --path /\r\n",
+            "ringway schema edge.yaml",
+            "ringway completions",
+            "ringway completions command.com",
+            "ringway man",
             "ringway state",
             "ringway state build --from d.jsonl",
             "ringway state inspect base.snap --host -a",
@@ -226,8 +249,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
-        CommandLine::command().debug_assert();
+        command().debug_assert();
     }
 
     fn checked(content: &str) -> (Exit, String) {

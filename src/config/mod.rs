@@ -17,6 +17,7 @@ pub use held::Held;
 pub use listen::{ListenAddress, Peers, receives};
 pub use name::{HostName, Label, Region, ServiceId};
 pub use places::Places;
+pub use schema::schema;
 pub use written::Written;
 
 use crate::yaml::report::Form;
@@ -33,9 +34,12 @@ mod listeners;
 mod name;
 mod places;
 mod retry;
+mod schema;
 mod services;
 mod setting;
 mod socket;
+mod table;
+mod values;
 mod written;
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 mod admin;
 mod explain;
 mod here;
+mod pages;
 mod snapshots;
 
 pub use explain::{Explain, explain};
 pub use here::look;
+pub use pages::{completions, man, schema};
 pub use snapshots::{build, inspect, verify};
