@@ -170,6 +170,19 @@ pub const QUARANTINE_LINE_OCTETS: usize = 16 << 10;
 /// A file of refused changes that has so many octets is full, and takes the place of the one before.
 pub const QUARANTINE_OCTETS: u64 = 1 << 20;
 
+/// The priority of the thread that writes state.dir, in steps of `nice`.
+pub const HOUSEKEEPER_NICE: i32 = 10;
+/// What a part of a new base takes at least, in milliseconds: 65,536 values read, or names written (about 4 MiB).
+pub const HOUSEKEEPER_STEP_MS: u64 = 1_000;
+/// How often the base is made anew at most, in milliseconds.
+pub const BASE_EVERY_MS: u64 = 3_600_000;
+/// How long after a failure a file of the table is made again, in milliseconds: at first, and at most after failing again
+/// and again.
+pub const CHORES_RETRY_MS: u64 = 1_000;
+pub const CHORES_RETRY_MOST_MS: u64 = 60_000;
+/// How often it is told that the table has no room, in milliseconds.
+pub const FULL_TOLD_MS: u64 = 60_000;
+
 const _: () = assert!(FEED_PUBLICATIONS < MAILBOX_MESSAGES, "a publication always finds room in a mailbox");
 
 // Edge, per core.

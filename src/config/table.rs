@@ -116,7 +116,7 @@ fn state() -> Vec<Row> {
             "state.dir",
             setting::STATE_DIR,
             path(),
-            "what outlives the process, with a feed from a file: refused changes; one process has it. Not used by `inline`",
+            "what outlives the process, with a feed from a file: the route table, and refused changes; one process has it. Not used by `inline`",
         ),
         row("state.snapshot", "(none)", path(), "the base to start from when `state.dir` has none"),
         row(

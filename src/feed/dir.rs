@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::inline::{self, InlineError, region};
+use super::store::{self, StoreError, Stored};
 use crate::config::Config;
 
 /// The folder, held for as long as this lives.
@@ -40,6 +42,15 @@ impl StateDir {
             Ok(Err(by)) => Err(DirError::Taken { place, dir, by }),
             Err(error) => Err(DirError::Io { place, dir, error }),
         }
+    }
+
+    /// The table that is in it, or else over the snapshot that the configuration names.
+    ///
+    /// # Errors
+    /// What is there cannot be used.
+    pub fn table<E: From<StoreError> + From<InlineError>>(&self, config: &Config) -> Result<Stored, E> {
+        let region = region(config)?;
+        store::open(&self.path, &region, || Ok(inline::base(config)?))
     }
 
     pub(super) fn path(&self) -> &Path {

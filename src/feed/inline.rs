@@ -61,7 +61,7 @@ pub fn unusable(config: &Config, error: &OpenError) -> InlineError {
 /// # Errors
 /// As [`InlineError`]; the table is not used then.
 pub fn table(config: &Config, base: Option<Arc<Snapshot>>, known: &Known) -> Result<Table, InlineError> {
-    let region = Region::parse(config.node.region.as_str()).map_err(|e| refused("node.region", e))?;
+    let region = region(config)?;
     let mut table = match base {
         None => Table::new(&region),
         Some(base) => Table::with_base(base, &region),
@@ -70,6 +70,11 @@ pub fn table(config: &Config, base: Option<Arc<Snapshot>>, known: &Known) -> Res
         add(&mut table, service, &region, known)?;
     }
     Ok(table)
+}
+
+/// The node's region as the table names it.
+pub(super) fn region(config: &Config) -> Result<Region, InlineError> {
+    Region::parse(config.node.region.as_str()).map_err(|e| refused("node.region", e))
 }
 
 fn add(table: &mut Table, service: &Service, region: &Region, known: &Known) -> Result<(), InlineError> {

@@ -81,6 +81,16 @@ impl Intake {
         &self.table
     }
 
+    /// For its chores; only changes change what it says.
+    pub(super) fn table_mut(&mut self) -> &mut Table {
+        &mut self.table
+    }
+
+    /// Whether a change waits for room.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
     /// Takes one line. Not while a change waits.
     pub(super) fn line(&mut self, text: &Text<'_>) -> Verdict {
         debug_assert!(self.waiting.is_none());
@@ -126,6 +136,10 @@ impl Intake {
             }
             Outcome::Stale | Outcome::Fenced => {
                 self.stats.stale.inc();
+                Verdict::Nothing
+            }
+            Outcome::Fenced => {
+                self.stats.fenced.inc();
                 Verdict::Nothing
             }
             Outcome::Refused(refusal) => {

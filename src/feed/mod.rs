@@ -7,7 +7,7 @@
 //!                 refused: log, quarantine
 //! ```
 //!
-//! With a file, all of it is one thread's ([`FeedThread`]). The services of the configuration ([`inline`]) come and go with
+//! [`store`] keeps the table in `state.dir`. With a file, all of it is one thread's ([`FeedThread`]). The services of the configuration ([`inline`]) come and go with
 //! it as a whole, so that the main thread makes their table afresh; [`names`] tells what addresses their endpoints have.
 
 mod allowance;
@@ -19,6 +19,7 @@ mod names;
 mod publish;
 mod quarantine;
 mod refused;
+mod store;
 mod taken;
 mod thread;
 
@@ -27,5 +28,6 @@ pub use inline::{InlineError, base, is_inline, table, unusable};
 pub use intake::BadReason;
 pub use names::{Known, Names};
 pub use publish::Publication;
+pub use store::{StoreError, Stored};
 pub use taken::Taken;
 pub use thread::{FeedParts, FeedThread};

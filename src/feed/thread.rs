@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use ringway_state::Table;
 use serde_json::Value;
 
+use super::allowance::Allowance;
 use super::dir::StateDir;
 use super::file::{Begun, Follower, Look};
 use super::intake::{Intake, Verdict};
 use super::publish::{Entered, Give, Publisher};
 use super::refused::Refused;
+use super::store::{Chores, Now, Stored};
 use super::taken::Taken;
 use crate::limits;
 use crate::observe::process_log::{Level, event};
@@ -29,7 +31,7 @@ pub struct FeedParts {
     /// What it may write to.
     pub dir: StateDir,
     /// To begin with; what the cores serve from until the first publication.
-    pub table: Table,
+    pub stored: Stored,
     pub cores: Vec<Arc<Taken>>,
     pub give: Give,
     /// Told of the table whenever it was published.
@@ -51,8 +53,10 @@ impl FeedThread {
     /// # Errors
     /// The machine lacks descriptors, inotify instances or threads.
     pub fn start(parts: FeedParts) -> io::Result<FeedThread> {
-        let FeedParts { path, dir, table, cores, give, show, stats, readiness } = parts;
-        let (follower, waker) = Follower::new(&path)?;
+        let FeedParts { path, dir, stored, cores, give, show, stats, readiness } = parts;
+        let (follower, waker) = Follower::new(&path, stored.position())?;
+        let Stored { table, manifest, .. } = stored;
+        let chores = Chores::start(dir.path().to_owned(), manifest, Arc::clone(&stats), waker.clone())?;
         let refused = Refused::new(&path, dir.path(), Arc::clone(&stats));
         let stop = Arc::<AtomicBool>::default();
         readiness.set(READY, format!("{} has not been read yet", path.display()));
@@ -61,11 +65,14 @@ impl FeedThread {
             _dir: dir,
             follower,
             intake: Intake::new(table, Arc::clone(&stats)),
+            chores,
             publisher: Publisher::new(cores, give, Arc::clone(&stats)),
             show,
             start: Start { began: Instant::now(), told: Instant::now(), state: StartState::Reading },
             absent: None,
             refused,
+            full: Allowance::new(1, Duration::from_millis(limits::FULL_TOLD_MS)),
+            is_shedding: false,
             stop: Arc::clone(&stop),
             stats,
             readiness,
@@ -95,12 +102,15 @@ struct Feed {
     _dir: StateDir,
     follower: Follower,
     intake: Intake,
+    chores: Chores,
     publisher: Publisher,
     show: Box<dyn FnMut(&Table) + Send>,
     start: Start,
     /// Why there is nothing to read, if that has been told.
     absent: Option<String>,
     refused: Refused,
+    full: Allowance,
+    is_shedding: bool,
     stop: Arc<AtomicBool>,
     stats: Arc<FeedStats>,
     readiness: Arc<Readiness>,
@@ -126,7 +136,9 @@ enum StartState {
 enum Taking {
     /// There is more to take at once.
     More,
-    /// Something else must come first: the file's growth, the cores, room in the table.
+    /// All is taken that is there.
+    End,
+    /// Something else must come first: the cores, room in the table.
     Waits,
 }
 
@@ -141,27 +153,48 @@ impl Feed {
             self.publisher.look();
             self.refused.look(Instant::now());
             self.tell_start();
-            if let Taking::Waits = taking {
-                let look = Duration::from_millis(limits::FEED_LOOK_MS);
-                let patience = self.publisher.patience(Instant::now());
-                self.follower.wait(patience.map_or(look, |patience| patience.min(look)));
+            if !matches!(taking, Taking::More) {
+                self.follower.wait(self.patience(Instant::now()));
             }
         }
         std::mem::forget(failed);
     }
 
-    /// Applies what has come, up to a batch, and publishes it.
+    fn patience(&self, now: Instant) -> Duration {
+        let look = Duration::from_millis(limits::FEED_LOOK_MS);
+        let others = [self.publisher.patience(now), self.chores.patience(now)];
+        others.into_iter().flatten().fold(look, Duration::min)
+    }
+
+    /// Applies what has come, up to a batch, and publishes it, with what the table's chores have changed.
     fn take(&mut self) -> Taking {
+        let is_another = self.turn_chores();
         let mut entered = Entered::new();
         let taking = self.batch(&mut entered);
-        if !entered.is_empty() {
+        // What a new level has taken over leaves the overlay a slice at a time.
+        let is_shedding = self.intake.table_mut().shed();
+        let is_shed = std::mem::replace(&mut self.is_shedding, is_shedding) && !is_shedding;
+        if is_another || is_shed || !entered.is_empty() {
             self.publisher.publish(self.intake.table().publish(), entered);
+            self.chores.published(self.publisher.sequence());
             (self.show)(self.intake.table());
         }
-        if let (Taking::Waits, StartState::Reading, None) = (&taking, self.start.state, &self.absent) {
+        if let (Taking::End, StartState::Reading) = (&taking, self.start.state) {
             self.start.state = StartState::Publishing(self.publisher.sequence());
         }
-        taking
+        if is_shedding { Taking::More } else { taking }
+    }
+
+    fn turn_chores(&mut self) -> bool {
+        let again = self.intake.is_waiting();
+        let follower = &self.follower;
+        let now = Now {
+            at: Instant::now(),
+            taken: self.publisher.taken(),
+            is_starting: self.start.state != StartState::Done,
+            position: &|| follower.position(again),
+        };
+        self.chores.turn(self.intake.table_mut(), &now)
     }
 
     fn batch(&mut self, entered: &mut Entered) -> Taking {
@@ -190,7 +223,7 @@ impl Feed {
                 Look::Began(begun) => self.tell_begun(&begun),
                 Look::End => {
                     self.stats.caught_up();
-                    return Taking::Waits;
+                    return Taking::End;
                 }
                 Look::Absent(error) => {
                     self.tell_absent(&error);
@@ -246,9 +279,21 @@ impl Feed {
     fn tell_begun(&mut self, begun: &Begun) {
         self.stats.begun.inc();
         self.absent = None;
+        if matches!(begun, Begun::Replaced { .. } | Begun::Rewritten) {
+            self.chores.keep_all();
+        }
         let path = self.path.display().to_string();
         let fields = [("file.path", path.into())];
         match begun {
+            Begun::Resumed { line } => {
+                let [path] = fields;
+                let fields = [path, ("ringway.feed.line", (*line).into())];
+                event(
+                    Level::Info,
+                    "the feed's file is read on from where the table in state.dir ends",
+                    &fields,
+                );
+            }
             Begun::First => event(Level::Info, "the feed's file is read from its start", &fields),
             Begun::Rewritten => {
                 event(Level::Info, "the feed's file was written anew and is read from its start", &fields);
@@ -287,12 +332,17 @@ impl Feed {
 
     fn tell_full(&mut self, why: &str) {
         self.stats.full.inc();
-        let path = self.path.display().to_string();
-        if self.start.state == StartState::Reading {
-            self.readiness.set(READY, format!("{path} is not read to its end: {why}"));
+        let now = Instant::now();
+        self.full.over(now);
+        if self.full.take(now) {
+            let path = self.path.display().to_string();
+            let fields = [("file.path", path.into()), ("error.message", why.into())];
+            event(
+                Level::Warn,
+                "the table has no room for more changes now; they wait, and what is known stays",
+                &fields,
+            );
         }
-        let fields = [("file.path", path.into()), ("error.message", why.into())];
-        event(Level::Error, "the table takes no more changes; what is known stays", &fields);
     }
 }
 

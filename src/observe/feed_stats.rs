@@ -4,11 +4,11 @@ use super::cell::{Counter, Gauge};
 use super::histogram::Histogram;
 use super::registry::{count, durations, single_count, single_gauge};
 use crate::feed::BadReason;
-use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Written by the feed's thread alone.
 #[derive(Debug, Default)]
@@ -16,6 +16,7 @@ pub struct FeedStats {
     pub lines: Counter,
     pub applied: Counter,
     pub stale: Counter,
+    pub fenced: Counter,
     refused: [Counter; BadReason::ALL.len()],
     /// Of those, the ones that were kept, and that were not.
     pub kept: Counter,
@@ -33,6 +34,14 @@ pub struct FeedStats {
     pub apply: Histogram,
     /// Times that the table had no room for a change.
     pub full: Counter,
+    /// Files of the table that were made and put to use, by what they are.
+    pub flushes: Counter,
+    pub merges: Counter,
+    pub bases: Counter,
+    pub chores_failed: Counter,
+    /// Octets of such files; the housekeeper's.
+    pub written: Counter,
+    housekeeping_ns: Counter,
     /// When everything that the source has was last applied: milliseconds since 1970; 0 if never.
     caught_up_ms: Gauge,
 }
@@ -47,6 +56,11 @@ impl FeedStats {
         self.caught_up_ms.set(now_ms());
     }
 
+    /// CPU time of the housekeeper so far; called by it alone.
+    pub fn housekeeping_cpu(&self, time: Duration) {
+        self.housekeeping_ns.set(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
     /// Seconds since everything was applied that the source had; none if it never was.
     fn lag(&self) -> Option<f64> {
         let since = self.caught_up_ms.get();
@@ -55,6 +69,7 @@ impl FeedStats {
 
     pub(super) fn encode(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         self.lines_of(out)?;
+        self.chores(out)?;
         let help = "Changes refused whole, by what is wrong with them; state.dir keeps the last.";
         let mut family = out.encode_descriptor("ringway_feed_refused", help, None, MetricType::Counter)?;
         for reason in BadReason::ALL {
@@ -76,6 +91,23 @@ impl FeedStats {
         Ok(())
     }
 
+    fn chores(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Files of the route table made and put to use: a level of the overlay, one of several, or a base of all.";
+        let mut family =
+            out.encode_descriptor("ringway_table_files_made", help, None, MetricType::Counter)?;
+        for (kind, counter) in [("flush", &self.flushes), ("merge", &self.merges), ("base", &self.bases)] {
+            count(&mut family, &[("kind", kind)], counter.get())?;
+        }
+        let help = "Octets of such files, written to state.dir.";
+        single_count(out, "ringway_table_written_octets", help, self.written.get())?;
+        let help = "Times that state.dir took no file; what is known is served, and it is tried again.";
+        single_count(out, "ringway_table_chores_failed", help, self.chores_failed.get())?;
+        let seconds = self.housekeeping_ns.get() as f64 / 1e9;
+        let help = "CPU time that making such files took.";
+        out.encode_descriptor("ringway_housekeeping_cpu", help, Some(&Unit::Seconds), MetricType::Counter)?
+            .encode_counter::<NoLabelSet, f64, f64>(&seconds, None)
+    }
+
     fn lines_of(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let counts = [
             ("ringway_feed_lines", "Lines read from the feed's source.", &self.lines),
@@ -84,6 +116,11 @@ impl FeedStats {
                 "ringway_feed_stale",
                 "Changes whose key had their version, or a newer one, already.",
                 &self.stale,
+            ),
+            (
+                "ringway_feed_fenced",
+                "Changes of a writer that has lost their key to one of a newer epoch.",
+                &self.fenced,
             ),
             (
                 "ringway_feed_unknown_kinds",

@@ -42,6 +42,9 @@ pub struct TableFigures {
     /// Keys that changed since the base, and the octets that they take.
     pub overlay_keys: u64,
     pub overlay_octets: u64,
+    /// Octets of the base's file, and of the levels on top of it, the newest first.
+    pub base_octets: u64,
+    pub levels: Vec<u64>,
 }
 
 /// Everything that is exported, and what it is read from.
@@ -223,9 +226,16 @@ impl Registry {
         let help = "Connections of the admin listener closed for another: all its places were taken, and theirs longest without \
                     a whole request.";
         single_count(out, "ringway_admin_evicted", help, self.admin_evicted.get())?;
-        let TableFigures { hosts, overlay_keys, overlay_octets, .. } = (self.table)().unwrap_or_default();
+        let TableFigures { hosts, overlay_keys, overlay_octets, base_octets, levels, .. } =
+            (self.table)().unwrap_or_default();
         let help = "Host names in the base of the route table.";
         single_gauge(out, "ringway_table_base_hosts", help, None, hosts)?;
+        let help = "The file of the route table's base.";
+        single_gauge(out, "ringway_table_base", help, Some(&Unit::Bytes), base_octets)?;
+        let help = "Files on top of the base that hold what has changed since.";
+        single_gauge(out, "ringway_table_levels", help, None, levels.len() as u64)?;
+        let (help, octets) = ("All of them together.", levels.iter().sum::<u64>());
+        single_gauge(out, "ringway_table_levels_size", help, Some(&Unit::Bytes), octets)?;
         let help = "Keys of the route table that have changed since its base was made.";
         single_gauge(out, "ringway_table_overlay_keys", help, None, overlay_keys)?;
         let help = "Memory that they take, of all cores together.";

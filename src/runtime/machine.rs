@@ -171,6 +171,18 @@ pub fn sharpen_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
 
+/// Gives the calling thread less of a busy CPU: by so many steps of `nice`.
+pub fn be_nice(steps: i32) {
+    // What nobody is asked for the kernel does not refuse. Without a process it is the calling thread's (setpriority(2)).
+    let _ = rustix::process::setpriority_process(None, steps);
+}
+
+/// CPU time of the calling thread, user and system.
+pub fn thread_cpu() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
 /// Raises the soft limit of descriptors to the hard one, and returns it.
 ///
 /// # Errors

@@ -117,7 +117,7 @@ impl Running {
         self.config = config;
     }
 
-    /// The route table as of now; what a feed's thread begins with.
+    /// The route table as of now.
     ///
     /// # Errors
     /// It does not fit its bounds; the one before stays.

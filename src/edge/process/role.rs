@@ -14,10 +14,11 @@ use serde_json::Value;
 
 use super::fronts;
 use super::reload::{self, Running};
-use super::router::{First, News, Router, Shown};
+use super::router::{First, News, Router, Shown, Source};
+use crate::causes::with_causes;
 use crate::config::{Config, Cores, Feed, ListenAddress, LogPath};
 use crate::edge::explain::Ask;
-use crate::feed::{self, DirError, InlineError, Names, StateDir};
+use crate::feed::{self, DirError, InlineError, Names, StateDir, StoreError};
 use crate::limits;
 use crate::observe::access::LogError;
 use crate::observe::admin::{self, Admin, AdminError};
@@ -33,6 +34,8 @@ pub enum RunError {
     Feed(#[from] InlineError),
     #[error(transparent)]
     Dir(#[from] DirError),
+    #[error("{}", with_causes(.0))]
+    Store(#[from] StoreError),
     #[error("cannot listen on {address}: {error}; {mend}")]
     Listen { address: ListenAddress, error: io::Error, mend: String },
     #[error(
@@ -82,19 +85,26 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let dir = state_dir(&config)?;
     let shown = Shown::default();
     shown.readiness.set("table", "the route table is being mapped and verified");
-    let base = feed::base(&config)?;
+    let stored = dir.as_ref().map(|dir| dir.table::<RunError>(&config)).transpose()?;
+    let base = match &stored {
+        None => feed::base(&config)?,
+        Some(stored) => stored.table.publish().base().cloned(),
+    };
     warn_if(base.as_deref().and_then(kept_out_of_memory));
     let (news, heard) = mpsc::channel();
     let names = Arc::<NameStats>::default();
     let (path, unix) = (path.to_owned(), Vec::new());
     let mut running = Running { path, base, names: names_of(&news, &names), config, unix };
     reload::want(&mut running.names, &running.config)?;
-    let table = running.table()?;
-    shown.show(figures(&table));
+    let source = match (dir, stored) {
+        (Some(dir), Some(stored)) => Source::Feed(Box::new(stored), dir),
+        _ => Source::Configuration(Box::new(running.table()?)),
+    };
+    shown.show(figures(source.table()));
     shown.stats.begin();
     let opened = fronts::open(&running.config, &[], cpus.len())?;
     running.unix = opened.unix;
-    let first = First { table, dir, open_max, fronts: opened.cores };
+    let first = First { source, open_max, fronts: opened.cores };
     let node = labels(&running.config);
     let mut router = Router::start(running, &cpus, first, shown.clone(), &news)?;
     let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), &news))?;
@@ -198,11 +208,14 @@ pub(super) fn descriptors_per_core(config: &Config, cores: usize) -> Result<usiz
 
 pub(super) fn figures(table: &Table) -> TableFigures {
     let (keys, octets) = table.overlay_size();
+    let view = table.publish();
     TableFigures {
         hosts: table.base_hosts(),
         digest: table.digest().to_string(),
         overlay_keys: keys as u64,
         overlay_octets: octets as u64,
+        base_octets: view.base().map_or(0, |base| base.octets()),
+        levels: view.levels().iter().map(|level| level.octets()).collect(),
     }
 }
 

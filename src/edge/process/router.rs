@@ -16,7 +16,7 @@ use crate::config::{Config, Feed, Idle};
 use crate::edge::explain::{Ask, Explanation, annotate};
 use crate::edge::on_core::{self, Configuration, CoreParts, Order};
 use crate::edge::settings::Settings;
-use crate::feed::{FeedParts, FeedThread, Publication, StateDir, Taken};
+use crate::feed::{FeedParts, FeedThread, Publication, StateDir, Stored, Taken};
 use crate::limits;
 use crate::observe::access::{self, LogSource, LogWriter};
 use crate::observe::admin::{Reloaded, Tell, TellExplained};
@@ -108,7 +108,7 @@ impl Router {
         let (seed, node) = (RandomState::new().hash_one(cpus), hash(config.node.id.as_str()));
         let mut cores = Vec::new();
         for (((index, cpu), log), fronts) in cpus.iter().enumerate().zip(sinks).zip(first.fronts) {
-            let (open_max, view) = (first.open_max, first.table.publish());
+            let (open_max, view) = (first.open_max, first.source.table().publish());
             let parts = CoreParts {
                 metrics: Arc::clone(&metrics[index]),
                 log,
@@ -130,7 +130,7 @@ impl Router {
             );
             cores.push(started.map_err(|error| RunError::System { what: "a core's thread", error })?);
         }
-        let feed = follow(first.table, first.dir, &mut cores, taken, &running.config, &shown)?;
+        let feed = follow(first.source, &mut cores, taken, &running.config, &shown)?;
         Ok(Router {
             unsettled: cores.len(),
             running,
@@ -336,25 +336,39 @@ impl Router {
     }
 }
 
+/// Where the route table comes from, and how it is at the start.
+pub(super) enum Source {
+    /// Whoever reads the configuration makes it afresh.
+    Configuration(Box<Table>),
+    /// A thread of its own writes it.
+    Feed(Box<Stored>, StateDir),
+}
+
+impl Source {
+    pub(super) fn table(&self) -> &Table {
+        match self {
+            Source::Configuration(table) => table,
+            Source::Feed(stored, _) => &stored.table,
+        }
+    }
+}
+
 /// What the cores begin with.
 pub(super) struct First {
-    pub(super) table: Table,
-    /// If changes come from elsewhere than the configuration.
-    pub(super) dir: Option<StateDir>,
+    pub(super) source: Source,
     pub(super) open_max: usize,
     pub(super) fronts: Vec<Fronts>,
 }
 
 /// Starts the feed's thread, if the table comes from elsewhere than the configuration.
 fn follow(
-    table: Table,
-    dir: Option<StateDir>,
+    source: Source,
     cores: &mut [(CoreThread, Sender<Order>)],
     taken: Vec<Arc<Taken>>,
     config: &Config,
     shown: &Shown,
 ) -> Result<Option<FeedThread>, RunError> {
-    let (Feed::File(path), Some(dir)) = (&config.state.feed, dir) else { return Ok(None) };
+    let (Feed::File(path), Source::Feed(stored, dir)) = (&config.state.feed, source) else { return Ok(None) };
     let mut mailboxes = Vec::new();
     for (_, orders) in cores {
         let (feed, receiver) = orders.another(limits::MAILBOX_MESSAGES);
@@ -374,7 +388,7 @@ fn follow(
     let parts = FeedParts {
         path,
         dir,
-        table,
+        stored: *stored,
         cores: taken,
         give: Box::new(give),
         show: Box::new(move |table| figures_of.show(figures(table))),

@@ -1,7 +1,9 @@
 //! What has become of a file that is followed. Pure.
 
+use serde::{Deserialize, Serialize};
+
 /// Which file it is, whatever its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) device: u64,
     pub(crate) inode: u64,

@@ -42,7 +42,6 @@ impl Lines {
     }
 
     /// Where the next line begins that was not yet returned.
-    #[cfg(test)]
     pub(crate) fn place(&self) -> Place {
         self.place
     }

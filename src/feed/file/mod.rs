@@ -5,6 +5,7 @@
 
 mod fate;
 mod lines;
+mod position;
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -19,6 +20,7 @@ use crate::runtime::{FileWatch, Waker};
 use fate::{Fate, Identity, Tail};
 use lines::Lines;
 pub(super) use lines::{Place, Text};
+pub(super) use position::Position;
 
 /// Reads a file line by line, and on when there is more.
 pub(super) struct Follower {
@@ -27,6 +29,10 @@ pub(super) struct Follower {
     open: Option<Open>,
     /// Some file was open before.
     again: bool,
+    /// Where to begin in the first file, if it is this one.
+    resume: Option<Position>,
+    /// Of the line returned last.
+    last: Place,
     buffer: Box<[u8]>,
     /// When the octets last read came in.
     read_at: Instant,
@@ -48,7 +54,7 @@ struct Open {
 pub(super) enum Look {
     /// There may be lines now.
     More,
-    /// A file was opened, to be read from its start.
+    /// A file was opened, to be read from its start unless it is resumed.
     Began(Begun),
     /// Everything that is there was read.
     End,
@@ -59,6 +65,10 @@ pub(super) enum Look {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     First,
+    /// From the line that a position named.
+    Resumed {
+        line: u64,
+    },
     /// After another file of that name. So many octets of its last line never got their end.
     Replaced {
         torn: usize,
@@ -70,15 +80,16 @@ pub(super) enum Begun {
 impl Follower {
     /// # Errors
     /// The machine lacks descriptors, or inotify instances.
-    pub(super) fn new(path: &Path) -> io::Result<(Follower, Waker)> {
+    pub(super) fn new(path: &Path, resume: Option<Position>) -> io::Result<(Follower, Waker)> {
         let (watch, waker) = FileWatch::new(path)?;
-        let buffer = vec![0; limits::FEED_READ_OCTETS + Tail::MOST].into_boxed_slice();
         let follower = Follower {
             path: path.to_owned(),
             watch,
             open: None,
             again: false,
-            buffer,
+            resume,
+            last: Place::START,
+            buffer: vec![0; limits::FEED_READ_OCTETS + Tail::MOST].into_boxed_slice(),
             read_at: Instant::now(),
         };
         Ok((follower, waker))
@@ -87,7 +98,16 @@ impl Follower {
     /// The next line of what was read, and when it came in.
     pub(super) fn line(&mut self) -> Option<(Place, Text<'_>, Instant)> {
         let (place, text) = self.open.as_mut()?.lines.next()?;
+        self.last = place;
         Some((place, text, self.read_at))
+    }
+
+    /// Where the next line begins; or, with `again`, the one that was returned last. None if no file is open, or it is
+    /// another by now.
+    pub(super) fn position(&self, again: bool) -> Option<Position> {
+        let open = self.open.as_ref()?;
+        let place = if again { self.last } else { open.lines.place() };
+        Position::of(&open.file, open.identity, place).ok()
     }
 
     /// Octets read of the file that is open, and how many it has now.
@@ -138,8 +158,13 @@ impl Follower {
         // Before it is opened, so that no change to it goes unnoticed.
         self.watch.arm();
         match open(&self.path) {
-            Ok(open) => {
+            Ok(mut open) => {
+                let resumed = self.resume.take().and_then(|position| open.resume(&position));
                 self.open = Some(open);
+                if let Some(line) = resumed {
+                    self.again = true;
+                    return Look::Began(Begun::Resumed { line });
+                }
                 let again = std::mem::replace(&mut self.again, true);
                 let other = if again { Begun::Replaced { torn: 0 } } else { Begun::First };
                 Look::Began(begun.unwrap_or(other))
@@ -160,6 +185,15 @@ enum Read {
 }
 
 impl Open {
+    /// Goes to a position, if it is in this file; the line that begins there.
+    fn resume(&mut self, position: &Position) -> Option<u64> {
+        let (place, tail) = position.find(&self.file, self.identity)?;
+        self.lines = Lines::new(place, CHANGE_OCTETS_MAX);
+        self.read = place.offset;
+        self.tail.add(&tail);
+        Some(place.line)
+    }
+
     /// Reads on, and the end of what was read before once more: in one call, so that no writer comes between.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Read> {
         let tail = self.tail.octets().len();

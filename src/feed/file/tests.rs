@@ -16,7 +16,7 @@ impl World {
     fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("changes.jsonl");
-        let (follower, _) = Follower::new(&path).unwrap();
+        let (follower, _) = Follower::new(&path, None).unwrap();
         World { dir, path, follower }
     }
 
@@ -104,6 +104,37 @@ fn a_file_that_was_written_anew_in_its_place_is_read_from_its_start() {
     }
     fs::write(&world.path, "").unwrap();
     assert_eq!(world.read(), ["Rewritten"]);
+}
+
+#[test]
+fn a_position_is_found_again_in_its_file_only() {
+    let mut world = World::new();
+    world.append("a\nbb\nccc\ntorn");
+    assert_eq!(world.read(), ["First", "1:a", "2:bb", "3:ccc"]);
+    let (next, last) = (world.follower.position(false).unwrap(), world.follower.position(true).unwrap());
+    world.append("\n");
+    for (position, expected) in [
+        (&next, &["Resumed { line: 4 }", "4:torn"][..]),
+        (&last, &["Resumed { line: 3 }", "3:ccc", "4:torn"]),
+    ] {
+        let text = serde_json::to_string(position).unwrap();
+        world.follower = Follower::new(&world.path, serde_json::from_str(&text).unwrap()).unwrap().0;
+        assert_eq!(world.read(), expected);
+        // From then on it is a file as any other.
+        let Open { file, identity, .. } = open(&world.path).unwrap();
+        let end = Position::of(&file, identity, Place { line: 5, offset: 14 }).unwrap();
+        assert_eq!(world.follower.position(false), Some(end));
+    }
+    // With other octets before it, shorter, another.
+    for (text, is_another) in [("a\nbb\nCCC\nd\n", false), ("a\n", false), ("a\nbb\nccc\nd\n", true)] {
+        if is_another {
+            world.replace(text);
+        } else {
+            fs::write(&world.path, text).unwrap();
+        }
+        world.follower = Follower::new(&world.path, Some(next.clone())).unwrap().0;
+        assert_eq!(world.read()[..2], ["First", "1:a"], "{text}");
+    }
 }
 
 #[test]

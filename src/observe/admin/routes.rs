@@ -63,7 +63,10 @@ async fn state(State(shown): State<Arc<Shown>>) -> Response {
         })
         .collect();
     let table = (registry.table)();
-    let base = table.as_ref().map(|table| json!({ "hosts": table.hosts, "digest": table.digest }));
+    let base = table
+        .as_ref()
+        .map(|table| json!({ "hosts": table.hosts, "octets": table.base_octets, "digest": table.digest }));
+    let levels = table.as_ref().map(|table| json!(table.levels));
     let overlay = table.map(|table| json!({ "keys": table.overlay_keys, "octets": table.overlay_octets }));
     let node = &registry.node;
     let state = json!({
@@ -72,6 +75,7 @@ async fn state(State(shown): State<Arc<Shown>>) -> Response {
         "uptime_seconds": shown.started.elapsed().as_secs(),
         "draining": registry.readiness.is_draining(),
         "base": base,
+        "levels": levels,
         "overlay": overlay,
         "cores": cores,
     });

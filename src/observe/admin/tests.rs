@@ -134,7 +134,7 @@ fn state_tells_version_base_and_cores() {
     let served = served(Bounds::default());
     let state = ask(served.thread.address(), "GET /v1/state", "").json();
     assert_eq!(state["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(state["base"], json!({ "hosts": 4_000_000, "digest": "00ff" }));
+    assert_eq!(state["base"], json!({ "hosts": 4_000_000, "octets": 7, "digest": "00ff" }));
     assert_eq!(state["draining"], false);
     assert!(state["uptime_seconds"].as_u64().unwrap() < 60);
     let open: Vec<&Value> =

@@ -28,6 +28,8 @@ pub(crate) fn registry(cores: usize) -> Registry {
                 digest: "00ff".into(),
                 overlay_keys: 3,
                 overlay_octets: 500,
+                base_octets: 7,
+                levels: vec![2, 3],
             })
         }),
     }

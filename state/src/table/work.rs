@@ -62,6 +62,12 @@ pub struct Built {
     pub(super) file: Arc<Snapshot>,
 }
 
+impl Built {
+    pub fn file(&self) -> &Arc<Snapshot> {
+        &self.file
+    }
+}
+
 /// Why no file was made. The table is as it was; take the work again.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {

@@ -1,0 +1,296 @@
+//! What the feed's thread decides of the table's files, and when: the overlay becomes a level, levels become one, all becomes
+//! a base (design S3). The housekeeper does it.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ringway_state::snapshot::Snapshot;
+use ringway_state::{Built, Due, Forget, Refusal, Retired, Table, Work};
+use serde_json::Value;
+
+use super::housekeeper::{Commit, Done, Housekeeper, Job};
+use super::manifest::Manifest;
+use crate::causes::with_causes;
+use crate::feed::file::Position;
+use crate::limits;
+use crate::observe::FeedStats;
+use crate::observe::process_log::{Level, event};
+use crate::runtime::Waker;
+
+pub(in crate::feed) struct Chores {
+    dir: PathBuf,
+    housekeeper: Housekeeper,
+    /// What is, or is to be, on record.
+    manifest: Manifest,
+    /// It is not on record as it is.
+    is_new: bool,
+    /// What the overlay holds cannot be read again after a restart.
+    is_alone: bool,
+    /// What is being made.
+    making: Option<Making>,
+    /// What was made and has no place yet.
+    built: Option<(Making, Box<Built>)>,
+    retired: Vec<Waiting>,
+    trouble: Trouble,
+    stats: Arc<FeedStats>,
+}
+
+#[derive(Clone, Debug)]
+struct Making {
+    kind: Kind,
+    name: String,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    /// All of the feed before this place is in it and in what is on record.
+    Flush(Option<Position>),
+    Merge,
+    Base,
+}
+
+/// What a core may still look at.
+struct Waiting {
+    /// Until every core serves from this publication; none while it is to come.
+    until: Option<u64>,
+    retired: Retired,
+}
+
+/// How the feed is at the moment.
+pub(in crate::feed) struct Now<'a> {
+    pub(in crate::feed) at: Instant,
+    /// What every core serves from.
+    pub(in crate::feed) taken: u64,
+    /// It reads what was there at the start: as fast as it can.
+    pub(in crate::feed) is_starting: bool,
+    /// Up to where everything is in the table.
+    pub(in crate::feed) position: &'a dyn Fn() -> Option<Position>,
+}
+
+impl Chores {
+    /// # Errors
+    /// The machine gives no thread.
+    pub(in crate::feed) fn start(
+        dir: PathBuf,
+        manifest: Manifest,
+        stats: Arc<FeedStats>,
+        waker: Waker,
+    ) -> io::Result<Chores> {
+        let housekeeper = Housekeeper::start(dir.clone(), Arc::clone(&stats), waker)?;
+        Ok(Chores {
+            dir,
+            housekeeper,
+            manifest,
+            is_new: false,
+            is_alone: false,
+            making: None,
+            built: None,
+            retired: Vec::new(),
+            trouble: Trouble::default(),
+            stats,
+        })
+    }
+
+    /// Takes the next step, if there is one. True if the table stands on other files: it is to be published.
+    pub(in crate::feed) fn turn(&mut self, table: &mut Table, now: &Now<'_>) -> bool {
+        if let Some(done) = self.housekeeper.done() {
+            self.done(done, now.at);
+        }
+        let is_another = self.install(table);
+        if !self.housekeeper.is_busy() && self.trouble.is_over(now.at) && !is_another {
+            self.begin(table, now);
+        }
+        is_another
+    }
+
+    /// What the overlay holds now is nowhere else: the feed's file is another. It becomes a level, however little it is.
+    pub(in crate::feed) fn keep_all(&mut self) {
+        self.is_alone = true;
+    }
+
+    /// The table was published, and whatever was retired before goes when every core has it.
+    pub(in crate::feed) fn published(&mut self, sequence: u64) {
+        for waiting in &mut self.retired {
+            waiting.until.get_or_insert(sequence);
+        }
+    }
+
+    /// When to take the next turn though nothing happens.
+    pub(in crate::feed) fn patience(&self, now: Instant) -> Option<Duration> {
+        self.trouble.left(now)
+    }
+
+    fn done(&mut self, done: Done, now: Instant) {
+        match done {
+            Done::Built(Ok(built)) => {
+                self.trouble = Trouble::default();
+                self.built = self.making.take().map(|making| (making, Box::new(built)));
+            }
+            Done::Built(Err(error)) => {
+                let making = self.making.take();
+                self.is_alone |= making.is_some_and(|making| matches!(making.kind, Kind::Flush(_)));
+                self.failed("a file of the table was not made", with_causes(&error), now);
+            }
+            Done::Committed(Ok(())) => self.trouble = Trouble::default(),
+            Done::Committed(Err(error)) => {
+                self.is_new = true;
+                self.failed("the files of the table are not on record", error.to_string(), now);
+            }
+            Done::Failed => {
+                self.making = None;
+                self.failed(
+                    "the housekeeper has failed",
+                    "its thread has ended; restart the router".into(),
+                    now,
+                );
+            }
+        }
+    }
+
+    fn failed(&mut self, what: &str, why: String, now: Instant) {
+        self.stats.chores_failed.inc();
+        let again = self.trouble.more(now);
+        let fields = [
+            ("file.path", Value::from(self.dir.display().to_string())),
+            ("error.message", why.into()),
+            ("ringway.feed.again_ms", crate::runtime::millis(again).into()),
+        ];
+        event(Level::Error, &format!("{what}; what is known is served, and it is tried again"), &fields);
+    }
+
+    fn install(&mut self, table: &mut Table) -> bool {
+        let Some((making, built)) = self.built.take() else { return false };
+        match table.install(&built) {
+            Ok(retired) => {
+                match &making.kind {
+                    Kind::Flush(position) => {
+                        self.manifest.feed.clone_from(position);
+                        self.stats.flushes.inc();
+                    }
+                    Kind::Merge => self.stats.merges.inc(),
+                    Kind::Base => {
+                        self.manifest.base_made = unix_seconds();
+                        self.stats.bases.inc();
+                    }
+                }
+                self.is_new = true;
+                self.retired.push(Waiting { until: None, retired });
+                true
+            }
+            // A merge makes room for it.
+            Err(Refusal::Levels) => {
+                self.built = Some((making, built));
+                false
+            }
+            // Its file goes with the next record.
+            Err(_) => {
+                self.is_new = true;
+                false
+            }
+        }
+    }
+
+    fn begin(&mut self, table: &mut Table, now: &Now<'_>) {
+        let is_taken = |waiting: &Waiting| waiting.until.is_some_and(|until| until <= now.taken);
+        if self.is_new && self.retired.iter().all(is_taken) {
+            return self.commit(table);
+        }
+        if self.is_new {
+            return;
+        }
+        let due = match table.due() {
+            Some(Due::Flush) if self.built.is_none() => self.flush(table, now),
+            None if self.is_alone && self.built.is_none() => self.flush(table, now),
+            Some(Due::Merge(levels)) => table.merge(levels).ok().map(|work| (work, Kind::Merge)),
+            _ if self.is_base_due(table) && !now.is_starting => {
+                Some((table.rebuild(Forget::Nothing), Kind::Base))
+            }
+            _ => None,
+        };
+        if let Some((work, kind)) = due {
+            self.make(work, kind);
+        }
+    }
+
+    fn flush(&mut self, table: &mut Table, now: &Now<'_>) -> Option<(Work, Kind)> {
+        self.is_alone = false;
+        let position = (now.position)();
+        let is_empty = table.overlay_size().0 == 0;
+        (!is_empty).then(|| table.flush().ok().map(|work| (work, Kind::Flush(position))))?
+    }
+
+    fn make(&mut self, work: Work, kind: Kind) {
+        // Levels are small, and waited for.
+        let paced = matches!(kind, Kind::Base);
+        let making = Making { kind, name: self.manifest.take_name() };
+        self.housekeeper.begin(Job::Build { work: Box::new(work), name: making.name.clone(), paced });
+        self.making = Some(making);
+    }
+
+    /// At most hourly, and only if there is something that it does not hold.
+    fn is_base_due(&self, table: &Table) -> bool {
+        let view = table.publish();
+        let since = Duration::from_secs(unix_seconds().saturating_sub(self.manifest.base_made));
+        let is_old = view.base().is_none() || since >= Duration::from_millis(limits::BASE_EVERY_MS);
+        !view.levels().is_empty() && is_old && self.built.is_none()
+    }
+
+    fn commit(&mut self, table: &Table) {
+        let view = table.publish();
+        let name = |file: &Arc<Snapshot>| {
+            let path = file.path();
+            let name = path.file_name()?.to_str()?.to_owned();
+            (path.parent() == Some(&*self.dir)).then_some(name)
+        };
+        self.manifest.levels = view.levels().iter().filter_map(name).collect();
+        let base = view.base().map(|base| (base, name(base)));
+        let (name, adopt) = match base {
+            None => (None, None),
+            Some((_, Some(name))) => (Some(name), None),
+            // It came from elsewhere. What lies on top of it holds with this base only, so it is taken along.
+            Some((base, None)) => {
+                let name = self.manifest.base.clone().unwrap_or_else(|| self.manifest.take_name());
+                (Some(name.clone()), Some((base.path().to_owned(), name)))
+            }
+        };
+        self.manifest.base = name;
+        self.is_new = false;
+        let retired = std::mem::take(&mut self.retired).into_iter().map(|waiting| waiting.retired).collect();
+        let keep = self.built.as_ref().map(|(making, _)| making.name.clone());
+        let commit = Commit { manifest: self.manifest.clone(), adopt, retired, keep };
+        self.housekeeper.begin(Job::Commit(Box::new(commit)));
+    }
+}
+
+/// Failures in a row, and when to try again.
+#[derive(Debug, Default)]
+struct Trouble {
+    failures: u32,
+    until: Option<Instant>,
+}
+
+impl Trouble {
+    fn more(&mut self, now: Instant) -> Duration {
+        let first = Duration::from_millis(limits::CHORES_RETRY_MS);
+        let wait = first
+            .saturating_mul(1 << self.failures.min(16))
+            .min(Duration::from_millis(limits::CHORES_RETRY_MOST_MS));
+        self.failures += 1;
+        self.until = Some(now + wait);
+        wait
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.until.is_none_or(|until| until <= now)
+    }
+
+    fn left(&self, now: Instant) -> Option<Duration> {
+        Some(self.until?.saturating_duration_since(now)).filter(|left| !left.is_zero())
+    }
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

@@ -1,0 +1,172 @@
+//! The thread that writes `state.dir`: it makes files of the table and puts them on record, at a low priority and a bounded
+//! rate, so that neither the cores nor the feed's thread wait for a disk.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::time::{Duration, Instant};
+
+use ringway_state::snapshot::Progress;
+use ringway_state::{Built, Retired, Work, WorkError};
+
+use super::manifest::{Manifest, clean};
+use crate::limits;
+use crate::observe::FeedStats;
+use crate::runtime::{Waker, machine};
+
+/// What is to be done; one at a time.
+pub(super) enum Job {
+    /// Make a file.
+    Build { work: Box<Work>, name: String, paced: bool },
+    /// Put on record what the table stands on now, and remove what it stood on before.
+    Commit(Box<Commit>),
+}
+
+pub(super) struct Commit {
+    pub(super) manifest: Manifest,
+    /// A base that stands elsewhere, and its name in the folder.
+    pub(super) adopt: Option<(PathBuf, String)>,
+    /// What no core looks at any more.
+    pub(super) retired: Vec<Retired>,
+    /// A file that is not on record yet.
+    pub(super) keep: Option<String>,
+}
+
+/// What has come of it.
+pub(super) enum Done {
+    Built(Result<Built, WorkError>),
+    Committed(io::Result<()>),
+    /// The thread has ended by a panic.
+    Failed,
+}
+
+/// The end that the feed's thread holds. The thread ends when this is dropped, after what it is at.
+pub(super) struct Housekeeper {
+    jobs: SyncSender<Job>,
+    done: Receiver<Done>,
+    is_busy: bool,
+}
+
+impl Housekeeper {
+    /// `waker` tells of each job that is done.
+    ///
+    /// # Errors
+    /// The machine gives no thread.
+    pub(super) fn start(dir: PathBuf, stats: Arc<FeedStats>, waker: Waker) -> io::Result<Housekeeper> {
+        let (jobs, wanted) = sync_channel::<Job>(1);
+        let (tell, done) = sync_channel(1);
+        let run = move || {
+            machine::be_nice(limits::HOUSEKEEPER_NICE);
+            while let Ok(job) = wanted.recv() {
+                let done = act(job, &dir, &stats);
+                stats.housekeeping_cpu(machine::thread_cpu());
+                if tell.send(done).is_err() {
+                    return;
+                }
+                waker.wake();
+            }
+        };
+        std::thread::Builder::new().name("housekeeper".to_owned()).spawn(run)?;
+        Ok(Housekeeper { jobs, done, is_busy: false })
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy
+    }
+
+    /// Begins a job. Not while it is busy.
+    pub(super) fn begin(&mut self, job: Job) {
+        debug_assert!(!self.is_busy);
+        // A thread that has gone is told of by `done`.
+        let _ = self.jobs.try_send(job);
+        self.is_busy = true;
+    }
+
+    /// What the job has come to, once.
+    pub(super) fn done(&mut self) -> Option<Done> {
+        if !self.is_busy {
+            return None;
+        }
+        let done = match self.done.try_recv() {
+            Ok(done) => done,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => Done::Failed,
+        };
+        self.is_busy = false;
+        Some(done)
+    }
+}
+
+fn act(job: Job, dir: &Path, stats: &FeedStats) -> Done {
+    match job {
+        Job::Build { work, name, paced } => {
+            let mut pace = pace(paced);
+            let built = work.build(&dir.join(name), Vec::new(), &mut pace);
+            if let Ok(built) = &built {
+                let file = built.file();
+                stats.written.add(file.octets());
+                // Whoever may not lock so much has been told so at the start, of the base.
+                let _ = file.keep_in_memory();
+            }
+            Done::Built(built)
+        }
+        Job::Commit(commit) => Done::Committed(put_on_record(*commit, dir)),
+    }
+}
+
+fn put_on_record(commit: Commit, dir: &Path) -> io::Result<()> {
+    let Commit { manifest, adopt, retired, keep } = commit;
+    if let Some((from, name)) = adopt {
+        adopt_file(&from, &dir.join(name))?;
+    }
+    manifest.write(dir)?;
+    // Unmapped before the file goes, so that its room is free then.
+    drop(retired);
+    clean(dir, &manifest, keep.as_deref())
+}
+
+/// The file under another name: the same one if the file system can, else a copy. It is never changed in its place.
+fn adopt_file(from: &Path, to: &Path) -> io::Result<()> {
+    if to.exists() {
+        return Ok(());
+    }
+    if fs::hard_link(from, to).is_ok() {
+        return Ok(());
+    }
+    let mut beside = to.as_os_str().to_owned();
+    beside.push(".0.partial");
+    fs::copy(from, &beside)?;
+    File::open(&beside)?.sync_all()?;
+    fs::rename(&beside, to)
+}
+
+/// Spreads what is long over time: the bounds on disk writes and CPU time are means.
+fn pace(paced: bool) -> impl FnMut(Progress) {
+    let mut last = Instant::now();
+    move |_| {
+        if paced {
+            let step = Duration::from_millis(limits::HOUSEKEEPER_STEP_MS);
+            std::thread::sleep(step.saturating_sub(last.elapsed()));
+            last = Instant::now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_is_adopted_once_and_stays_what_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("base"), dir.path().join("0.snap"));
+        fs::write(&from, "octets").unwrap();
+        adopt_file(&from, &to).unwrap();
+        fs::remove_file(&from).unwrap();
+        adopt_file(&from, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"octets");
+        assert!(adopt_file(&from, &dir.path().join("1.snap")).is_err());
+    }
+}

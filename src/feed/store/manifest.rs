@@ -1,0 +1,179 @@
+//! Which files of `state.dir` are the table, and up to where of the feed they reach. Replaced as a whole: a crash leaves
+//! the one before or the one after.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::feed::file::Position;
+
+const NAME: &str = "manifest.json";
+const FORMAT: u32 = 1;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::feed) struct Manifest {
+    format: u32,
+    /// Files of the folder, the levels newest first.
+    pub(super) base: Option<String>,
+    pub(super) levels: Vec<String>,
+    /// The number that the next file gets.
+    pub(super) next: u64,
+    /// When the base was made: seconds since 1970.
+    pub(super) base_made: u64,
+    /// All of the feed before it is in these files; none if it has to be read from its start.
+    pub(super) feed: Option<Position>,
+}
+
+impl Manifest {
+    pub(super) fn new() -> Manifest {
+        Manifest { format: FORMAT, ..Manifest::default() }
+    }
+
+    /// The one that stands in a folder.
+    ///
+    /// # Errors
+    /// It cannot be read, or was not written by this version.
+    pub(super) fn read(dir: &Path) -> io::Result<Option<Manifest>> {
+        let text = match fs::read(dir.join(NAME)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let manifest: Manifest = serde_json::from_slice(&text).map_err(io::Error::other)?;
+        if manifest.format != FORMAT {
+            let (found, known) = (manifest.format, FORMAT);
+            return Err(io::Error::other(format!("it has format {found}, and this version reads {known}")));
+        }
+        let is_other = |name: &&str| number_of(name).is_none_or(|number| number >= manifest.next);
+        if let Some(name) = manifest.files().find(is_other) {
+            return Err(io::Error::other(format!("it names {name:?}, which is no file of the table")));
+        }
+        Ok(Some(manifest))
+    }
+
+    /// Puts it in the place of the one before.
+    ///
+    /// # Errors
+    /// The folder takes nothing now; the one before stands.
+    pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
+        let (place, beside) = (dir.join(NAME), dir.join("manifest.json.partial"));
+        let mut file = File::create(&beside)?;
+        file.write_all(format!("{}\n", serde_json::to_string(self)?).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&beside, &place)?;
+        File::open(dir)?.sync_all()
+    }
+
+    pub(super) fn files(&self) -> impl Iterator<Item = &str> {
+        self.levels.iter().chain(&self.base).map(String::as_str)
+    }
+
+    pub(super) fn take_name(&mut self) -> String {
+        self.next += 1;
+        name_of(self.next - 1)
+    }
+}
+
+fn name_of(number: u64) -> String {
+    format!("{number}.snap")
+}
+
+/// Of a file of the table, or of one that was being written.
+fn number_of(name: &str) -> Option<u64> {
+    let (number, rest) = name.split_once('.')?;
+    (rest == "snap").then(|| number.parse().ok())?
+}
+
+/// Removes the files of the table that neither the manifest names nor `also`, and what a crash has left half written.
+///
+/// # Errors
+/// Some could not be removed; the others are.
+pub(super) fn clean(dir: &Path, manifest: &Manifest, also: Option<&str>) -> io::Result<()> {
+    let mut outcome = Ok(());
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let whole = name.split_once(".snap.").map_or(name, |(number, _)| number);
+        let is_partial =
+            whole.len() < name.len() && name.ends_with(".partial") && whole.parse::<u64>().is_ok();
+        let is_named = manifest.files().chain(also).any(|named| named == name);
+        if is_partial || (number_of(name).is_some() && !is_named) {
+            outcome = fs::remove_file(entry.path()).and(outcome);
+        }
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> Manifest {
+        Manifest {
+            base: Some("3.snap".to_owned()),
+            levels: vec!["9.snap".to_owned(), "7.snap".to_owned()],
+            next: 10,
+            base_made: 5,
+            ..Manifest::new()
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Manifest::read(dir.path()).unwrap(), None);
+        let mut manifest = some();
+        manifest.write(dir.path()).unwrap();
+        assert_eq!(Manifest::read(dir.path()).unwrap(), Some(manifest.clone()));
+        assert_eq!((manifest.take_name(), manifest.next), ("10.snap".to_owned(), 11));
+        manifest.write(dir.path()).unwrap();
+        assert_eq!(Manifest::read(dir.path()).unwrap(), Some(manifest));
+    }
+
+    #[test]
+    fn what_nobody_wrote_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for text in [
+            "",
+            "{",
+            "null",
+            "{\"format\":1}",
+            "{\"format\":2,\"base\":null,\"levels\":[],\"next\":0,\"base_made\":0,\"feed\":null}",
+            "{\"format\":1,\"base\":\"../x.snap\",\"levels\":[],\"next\":9,\"base_made\":0,\"feed\":null}",
+            "{\"format\":1,\"base\":\"9.snap\",\"levels\":[],\"next\":9,\"base_made\":0,\"feed\":null}",
+        ] {
+            fs::write(dir.path().join(NAME), text).unwrap();
+            assert!(Manifest::read(dir.path()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_files_of_the_table_that_nobody_names_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let gone = ["2.snap", "8.snap", "10.snap", "11.snap.77.partial", "9.snap.3.partial"];
+        let stay = [
+            "3.snap",
+            "7.snap",
+            "9.snap",
+            "12.snap",
+            "base.snap",
+            "x.snap.1.partial",
+            "manifest.json",
+            "4.snapshot",
+        ];
+        gone.iter().chain(&stay).for_each(|name| fs::write(dir.path().join(name), "").unwrap());
+        clean(dir.path(), &some(), Some("12.snap")).unwrap();
+        let mut left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort_unstable();
+        let mut stay = stay.to_vec();
+        stay.sort_unstable();
+        assert_eq!(left, stay);
+    }
+}
