@@ -233,6 +233,11 @@ pub const LISTENER_CLOSE_MS: u64 = 500;
 /// How often kept connections to origins are looked through, in milliseconds.
 pub const SWEEP_MS: u64 = 1_000;
 
+/// Connections looked through at a time for those whose host name has lost its service, and how often those that were cut
+/// are looked for until they have gone, in milliseconds.
+pub const CUT_SLICE: usize = 4_096;
+pub const CUT_LOOK_MS: u64 = 5;
+
 // Access log.
 /// One record, LF included. Fields that outsiders choose are cut to the bounds below.
 pub const LOG_RECORD_OCTETS_MAX: usize = 2304;

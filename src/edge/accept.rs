@@ -15,7 +15,7 @@ pub(super) async fn run(edge: Rc<Edge>, listener: Rc<Listener>, door: Rc<Door>) 
     while let Some(stream) = listener.accept().await {
         edge.metrics.connections_accepted.inc();
         let open = Open::new(Rc::clone(&edge));
-        edge.core.spawn(super::serve_connection(open, Client::new(stream, Rc::clone(&door))));
+        edge.core.spawn(super::serve_connection(open, Client::new(stream, Rc::clone(&door), &edge.asked)));
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::asked::{Asked, Work};
 use super::core::Edge;
 use super::door::Door;
 use super::reader::Reader;
@@ -22,6 +23,8 @@ pub(super) struct Client {
     peer: OnceCell<Peer>,
     /// It has sent a request, or been given time for it.
     asked: Cell<bool>,
+    /// Whose request was the last.
+    pub(super) work: Work,
 }
 
 /// Who is at the other end.
@@ -67,8 +70,16 @@ pub(super) enum Next {
 }
 
 impl Client {
-    pub(super) fn new(stream: Stream, door: Rc<Door>) -> Client {
-        Client { stream, reader: Reader::default(), door, peer: OnceCell::new(), asked: Cell::new(false) }
+    pub(super) fn new(stream: Stream, door: Rc<Door>, asked: &Rc<Asked>) -> Client {
+        let work = asked.begin(&stream);
+        Client {
+            stream,
+            reader: Reader::default(),
+            door,
+            peer: OnceCell::new(),
+            asked: Cell::new(false),
+            work,
+        }
     }
 
     /// Waits for the first octet of a request for as long as `within`, holding nothing meanwhile.

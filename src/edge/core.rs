@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ringway_state::View;
 
+use super::asked::Asked;
 use super::request::Scratch;
 use super::settings::Settings;
 use super::upstream::Pool;
@@ -35,6 +36,7 @@ pub struct Edge {
     second: Cell<(Instant, u64, HttpDate)>,
     draining: Cell<bool>,
     pub(super) connections: Cell<usize>,
+    pub(super) asked: Rc<Asked>,
     /// Connections between two requests that keep what a request needs.
     pub(super) warm: Cell<usize>,
 }
@@ -67,6 +69,7 @@ impl Edge {
             scratch: RefCell::default(),
             draining: Cell::new(false),
             connections: Cell::new(0),
+            asked: Rc::default(),
             warm: Cell::new(0),
         })
     }

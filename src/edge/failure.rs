@@ -112,7 +112,7 @@ impl Failure {
     /// What the client is answered; `None` if nobody is left to read it.
     pub(super) fn problem(&self) -> Option<ProblemKind> {
         Some(match self.reason {
-            Reason::ClientGone => return None,
+            Reason::ClientGone | Reason::HostTaken => return None,
             Reason::MalformedRequest | Reason::AmbiguousPath | Reason::BodyMalformed => {
                 ProblemKind::MalformedRequest
             }

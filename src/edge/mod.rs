@@ -13,8 +13,10 @@
 
 mod accept;
 mod admit;
+mod asked;
 mod client;
 mod core;
+mod cut;
 mod door;
 pub mod explain;
 mod failure;
@@ -117,6 +119,11 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
         }
         Err(failure) => (Identity::unknown(edge), Err(failure)),
     };
+    let outcome = outcome.map_err(|failure| match client.stream.is_severed() {
+        // Whichever wait was the first to end.
+        true => Failure::from(Reason::HostTaken),
+        false => failure,
+    });
     let cut = outcome.is_err() && record.is_answered();
     let goes_on = match &outcome {
         Ok(goes_on) => *goes_on,
@@ -167,7 +174,7 @@ fn fail(
         && !scratch.has_body()
         && scratch.head.keep_alive()
         && !client.door.is_closed()
-        && failure.reason != Reason::ClientGone;
+        && !matches!(failure.reason, Reason::ClientGone | Reason::HostTaken);
     reply::problem(edge, client, scratch, identity, record, failure, goes_on);
     goes_on
 }

@@ -9,6 +9,7 @@ use ringway_state::View;
 
 use super::accept;
 use super::core::{Edge, EdgeParts};
+use super::cut::Cuts;
 use super::door::{Door, Trust};
 use super::explain::{self, Ask, Explanation};
 use super::settings::Settings;
@@ -85,6 +86,7 @@ pub(super) async fn run(
     open(&edge, &mut fronts, wanted);
     core.spawn(Rc::clone(&edge).housekeep());
     settled();
+    let cuts = Cuts::new(Arc::clone(&taken));
     let mut idle = Some(idle);
     loop {
         match orders.recv(&core).await {
@@ -93,7 +95,7 @@ pub(super) async fn run(
                 core.spawn(close(core.clone(), closed, settled.clone()));
             }
             Order::Publish(view) => edge.publish(view),
-            Order::Take(publication) => take(&edge, publication, &taken),
+            Order::Take(publication) => take(&edge, publication, &taken, &cuts),
             Order::Hear(more) => orders.join(more),
             Order::Explain(ask, tell) => tell(explain::on_core(&edge, &ask)),
             Order::Drain => {
@@ -108,13 +110,15 @@ pub(super) async fn run(
     }
 }
 
-/// Routes by what the feed has published, and tells it so.
-fn take(edge: &Edge, Publication { sequence, view }: Publication, taken: &Taken) {
+/// Routes by what the feed has published, tells it so, and has cut what must not go on.
+fn take(edge: &Rc<Edge>, publication: Publication, taken: &Taken, cuts: &Rc<Cuts>) {
+    let Publication { sequence, view, cut } = publication;
     let began = Instant::now();
     edge.publish(view);
     let done = Instant::now();
     taken.take(sequence, done);
     edge.metrics.switched(done.saturating_duration_since(began));
+    cuts.add(edge, sequence, cut);
 }
 
 /// Puts a configuration in place of the one before and returns the listeners that are to close. Between two turns of the

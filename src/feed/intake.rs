@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ringway_state::change::{self, ChangeError, Meaning};
-use ringway_state::record::Change;
-use ringway_state::{Outcome, Refusal, Table};
+use ringway_state::id::HostName;
+use ringway_state::record::{Change, HostValue, Record};
+use ringway_state::{HostHit, Outcome, Refusal, Table};
 
 use super::file::Text;
 use crate::causes::with_causes;
@@ -14,6 +15,8 @@ use crate::observe::FeedStats;
 /// The table, and what comes into it. The only writer there is.
 pub(super) struct Intake {
     table: Table,
+    /// Host names that have lost the service that they had, since this was asked last.
+    cut: Vec<HostName>,
     /// A change that the table had no room for.
     waiting: Option<Change>,
     stats: Arc<FeedStats>,
@@ -74,7 +77,7 @@ impl Bad {
 
 impl Intake {
     pub(super) fn new(table: Table, stats: Arc<FeedStats>) -> Intake {
-        Intake { table, waiting: None, stats }
+        Intake { table, cut: Vec::new(), waiting: None, stats }
     }
 
     pub(super) fn table(&self) -> &Table {
@@ -89,6 +92,11 @@ impl Intake {
     /// Whether a change waits for room.
     pub(super) fn is_waiting(&self) -> bool {
         self.waiting.is_some()
+    }
+
+    /// The host names that have lost the service that they had, since this was asked last.
+    pub(super) fn take_cut(&mut self) -> Vec<HostName> {
+        std::mem::take(&mut self.cut)
     }
 
     /// Takes one line. Not while a change waits.
@@ -124,14 +132,25 @@ impl Intake {
         self.waiting.take().map_or(Verdict::Nothing, |change| self.apply(change))
     }
 
+    /// The host name whose requests go elsewhere, or nowhere, if this change holds.
+    fn loses_its_service(&self, change: &Change) -> Option<HostName> {
+        let Record::Host(name, value) = &change.record else { return None };
+        let Some(HostHit::Service(before)) = self.table.host(name.as_str().as_bytes()) else { return None };
+        let stays =
+            matches!(value, Some(HostValue::Mapped { service, .. }) if service.as_str() == before.id());
+        (!stays).then(|| name.clone())
+    }
+
     fn apply(&mut self, change: Change) -> Verdict {
         let kept = change.clone();
+        let loses = self.loses_its_service(&change);
         let began = Instant::now();
         let outcome = self.table.apply(change);
         match outcome {
             Outcome::Applied => {
                 self.stats.apply.record(began.elapsed());
                 self.stats.applied.inc();
+                self.cut.extend(loses);
                 Verdict::Applied
             }
             Outcome::Stale | Outcome::Fenced => {

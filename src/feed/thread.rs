@@ -175,7 +175,8 @@ impl Feed {
         let is_shedding = self.intake.table_mut().shed();
         let is_shed = std::mem::replace(&mut self.is_shedding, is_shedding) && !is_shedding;
         if is_another || is_shed || !entered.is_empty() {
-            self.publisher.publish(self.intake.table().publish(), entered);
+            let cut = self.intake.take_cut();
+            self.publisher.publish(self.intake.table().publish(), entered, cut);
             self.chores.published(self.publisher.sequence());
             (self.show)(self.intake.table());
         }

@@ -30,6 +30,8 @@ pub struct FeedStats {
     pub publications: Counter,
     /// From entering the process until every core serves so.
     pub visible: Histogram,
+    /// The same until nothing is open any more for a host name that a change took from its service.
+    pub cut: Histogram,
     /// Into the table.
     pub apply: Histogram,
     /// Times that the table had no room for a change.
@@ -82,6 +84,8 @@ impl FeedStats {
         count(&mut family, &[("outcome", "not_kept")], self.not_kept.get())?;
         let help = "From the moment a change was read until every core served so.";
         durations(out, "ringway_feed_visible_duration", help, &self.visible.read())?;
+        let help = "From the moment a change was read that takes a host name from its service until nothing of it was open.";
+        durations(out, "ringway_feed_cut_duration", help, &self.cut.read())?;
         let help = "What it took to apply a change to the table.";
         durations(out, "ringway_feed_apply_duration", help, &self.apply.read())?;
         if let Some(lag) = self.lag() {

@@ -104,6 +104,8 @@ scalars! {
         upstream_probes: Counter,
         /// Requests sent to an endpoint that should be left alone, since no other was better.
         upstream_all_bad: Counter,
+        /// Connections, of clients and to endpoints, cut since the host name that they were used for lost its service.
+        host_cuts: Counter,
         /// States of the route table taken up from the feed.
         table_switches: Counter,
         /// Nanoseconds that took in all.

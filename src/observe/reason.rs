@@ -120,6 +120,8 @@ reasons! {
     OriginBodyStalled = "origin_body_stalled", Origin;
     /// The answer's body came, or the request's was read, more slowly than it may be.
     OriginBodySlow = "origin_body_slow", Origin;
+    /// The host name was taken from its service while the request was under way.
+    HostTaken = "host_taken", Gateway;
     /// The service has as many requests in flight and waiting as it may have.
     ServiceFull = "service_full", Gateway;
     /// The request waited too long for its turn behind others of its service.

@@ -182,6 +182,15 @@ impl Core {
         self.driver(|d| d.expire_idle());
     }
 
+    /// Breaks the stream at a place, whatever its owner waits for: each wait ends with [`Fault::SEVERED`], and the stream
+    /// closes with a reset once it is dropped.
+    ///
+    /// [`Fault::SEVERED`]: super::Fault::SEVERED
+    pub fn sever(&self, place: u32) {
+        self.0.busy.set(true);
+        self.driver(|d| d.sever(place));
+    }
+
     /// Ends the core's thread after the current turn; what is still open is closed by the process's end.
     pub fn stop(&self) {
         self.0.stopped.set(true);

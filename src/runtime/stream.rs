@@ -138,6 +138,16 @@ impl Stream {
         self.end = End::Reset;
     }
 
+    /// Its place among the streams of its core: another's once it is dropped. What [`Core::sever`] takes.
+    pub fn place(&self) -> u32 {
+        self.slot
+    }
+
+    /// Whether it was broken by [`Core::sever`].
+    pub fn is_severed(&self) -> bool {
+        self.core.driver(|d| d.is_severed(self.slot))
+    }
+
     /// # Errors
     /// The peer is gone.
     pub fn peer(&self) -> io::Result<SocketAddr> {

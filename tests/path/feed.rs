@@ -2,17 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::support::changes::{append, endpoints, maps, removes, replace, tombstone};
+use crate::support::changes::{append, ask, endpoints, maps, removes, replace, tombstone};
 use crate::support::*;
 
 fn file(router: &Router) -> PathBuf {
     router.folder().join("changes.jsonl")
-}
-
-/// What a host name leads to: an origin's answer, or the status of ours.
-fn ask(router: &Router, host: &str) -> String {
-    let got = router.connect().ask(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-    if got.status == 200 { got.text().to_owned() } else { got.status.to_string() }
 }
 
 #[track_caller]

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::support::changes::{append, endpoints, maps, removes, replace, tombstone};
+use crate::support::changes::{append, ask, endpoints, maps, removes, replace, tombstone};
 use crate::support::*;
 
 /// More than are kept in memory alone.
@@ -13,11 +13,6 @@ const MANY: usize = 40_000;
 
 fn file(router: &Router) -> PathBuf {
     router.folder().join("changes.jsonl")
-}
-
-fn ask(router: &Router, host: &str) -> String {
-    let got = router.connect().ask(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-    if got.status == 200 { got.text().to_owned() } else { got.status.to_string() }
 }
 
 /// What stands on record, once it is as wanted.

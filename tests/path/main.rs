@@ -16,6 +16,7 @@ mod dead_endpoints;
 mod errors_by_fault;
 mod explain;
 mod feed;
+mod feed_cuts;
 mod feed_levels;
 mod feed_refused;
 mod forward;

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::router::Router;
+
 /// A host name leads to a service from this version on.
 pub fn maps(host: &str, service: &str, version: u64) -> String {
     let change = json!({
@@ -52,4 +54,16 @@ pub fn replace(path: &Path, text: &str) {
     let new = path.with_extension("new");
     std::fs::write(&new, text).expect("a file");
     std::fs::rename(new, path).expect("a rename");
+}
+
+/// What a host name leads to: an origin's answer, or the status of ours; `cut` if the host name lost its service meanwhile.
+#[track_caller]
+pub fn ask(router: &Router, host: &str) -> String {
+    let mut client = router.connect();
+    client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")).expect("an open connection");
+    match client.response() {
+        Ok(got) if got.status == 200 => got.text().to_owned(),
+        Ok(got) => got.status.to_string(),
+        Err(_) => "cut".to_owned(),
+    }
 }

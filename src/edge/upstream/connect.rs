@@ -9,6 +9,7 @@ use super::endpoint::Lease;
 use super::link::Kept;
 use super::service::{Open, Service};
 use crate::config::ServiceSettings;
+use crate::edge::asked::Work;
 use crate::edge::core::Edge;
 use crate::edge::failure::Failure;
 use crate::edge::reader::Reader;
@@ -16,10 +17,12 @@ use crate::edge::settings::Way;
 use crate::limits;
 use crate::observe::{CoreMetrics, Reason};
 use crate::proto::http1::Version;
-use crate::runtime::{Core, Stream};
+use crate::runtime::{Core, Fault, Stream};
 
 /// A connection on which a request may be sent.
 pub(in crate::edge) struct Origin {
+    /// Whose request it carries. Let go before the stream, whose place is another's then.
+    work: Work,
     pub(in crate::edge) stream: Stream,
     pub(in crate::edge) reader: Reader,
     lease: Lease,
@@ -30,7 +33,8 @@ pub(in crate::edge) struct Origin {
     pub(in crate::edge) reused: bool,
 }
 
-/// A connection without a deadline; a new one if `fresh`: where one kept connection has died, others may have too.
+/// A connection without a deadline for the request of a `client`; a new one if `fresh`: where one kept connection has died,
+/// others may have too.
 ///
 /// # Errors
 /// The endpoint is no origin's, refuses, does not answer in time, or the router is out of descriptors.
@@ -39,7 +43,7 @@ pub(super) async fn to(
     service: &Rc<Service>,
     address: SocketAddr,
     settings: &ServiceSettings,
-    fresh: bool,
+    (fresh, client): (bool, &Work),
 ) -> Result<Origin, Failure> {
     let (core, metrics, reader) = (&edge.core, &edge.metrics, Reader::default());
     let idle = Cell::new(settings.timeouts.upstream_idle);
@@ -50,13 +54,20 @@ pub(super) async fn to(
         return Err(Reason::EndpointNotAllowed.into());
     }
     let kept = if fresh { None } else { lease.endpoint().link.take(core.now(), metrics) };
+    let work_on = |stream: &Stream| {
+        let work = edge.asked.begin(stream);
+        work.is_for_same(client);
+        work
+    };
     if let Some(Kept { stream, open, carried, .. }) = kept {
+        let work = work_on(&stream);
         let open = open.unwrap_or_else(|| count(edge, service, settings));
-        return Ok(Origin { stream, reader, lease, open, idle, reused: carried });
+        return Ok(Origin { work, stream, reader, lease, open, idle, reused: carried });
     }
     let (stream, open) = begin(edge, service, address, settings)?;
+    let work = work_on(&stream);
     established(core, metrics, &lease, &stream, settings).await?;
-    Ok(Origin { stream, reader, lease, open, idle, reused: false })
+    Ok(Origin { work, stream, reader, lease, open, idle, reused: false })
 }
 
 /// A connection that is being made, to the address or the Unix socket that it stands for.
@@ -96,6 +107,9 @@ async fn established(
     let connecting = lease.connecting(core.now());
     stream.set_timeout(settings.timeouts.connect);
     if let Err(fault) = stream.connected().await {
+        if fault == Fault::SEVERED {
+            return Err(Reason::HostTaken.into());
+        }
         metrics.upstream_connect_failures.inc();
         failed(core, metrics, lease);
         return Err(Failure::of_connect(fault));
@@ -153,7 +167,8 @@ impl Origin {
 
     /// The connection is kept for the next request, or closed if anything is left on it that nobody asked for.
     pub(super) fn keep(self, edge: &Edge, service: &Service, settings: &ServiceSettings) {
-        let Origin { stream, reader, lease, open, idle, .. } = self;
+        let Origin { work, stream, reader, lease, open, idle, .. } = self;
+        drop(work);
         if reader.is_empty() && stream.is_quiet() {
             let kept = Kept { stream, open: Some(open), carried: true, until: edge.core.now() + idle.get() };
             edge.pool.keep(service, &lease, kept, &settings.upstream);

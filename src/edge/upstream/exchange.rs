@@ -55,6 +55,8 @@ enum Conversed {
 pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Failure> {
     let Exchange { edge, client, scratch, record, .. } = &mut exchange;
     let (edge, record, kept) = (*edge, *record, KeptBody::new());
+    // Before the look-up, so that no moment lies between in which a cut would miss it.
+    client.work.is_for(scratch.head.host());
     let Found { service, mut address } =
         route::find(edge, scratch.head.host(), Wanted::Any, &mut scratch.service)?;
     let settings = edge.settings().of_service(&scratch.service);
@@ -95,7 +97,8 @@ impl Exchange<'_> {
         }
         let fresh = self.record.attempts() > 1;
         self.record.watch.enter(Stage::Connect, self.edge.core.now());
-        let mut origin = match connect::to(self.edge, service, address, settings, fresh).await {
+        let work = &self.client.work;
+        let mut origin = match connect::to(self.edge, service, address, settings, (fresh, work)).await {
             Ok(origin) => origin,
             Err(failure) => return self.again(trial, End::NotConnected, failure),
         };
@@ -111,6 +114,8 @@ impl Exchange<'_> {
                 self.decline(origin, trial);
                 Ok(Attempted::Again(next))
             }
+            // The endpoint has no part in it.
+            Err(failure) if self.client.stream.is_severed() => Err(failure),
             Err(failure) => {
                 let end = end_of(failure.reason, self.record, origin.reused);
                 if end == (End::Closed { reused: false }) {

@@ -35,6 +35,11 @@ pub enum Fault {
     Os(i32),
 }
 
+impl Fault {
+    /// The stream was [severed](Driver::sever) from here. An errno that no socket has.
+    pub const SEVERED: Fault = Fault::Os(libc::EOWNERDEAD);
+}
+
 /// Counts of what happened on one ring, monotonic unless called a gauge.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RingStats {
@@ -277,6 +282,19 @@ impl<K: Kernel> Driver<K> {
             s.wake_reader();
             s.wake_writer();
         }
+    }
+
+    /// Breaks a stream, whatever it is at: every wait on it ends with [`Fault::SEVERED`], and it closes with a reset.
+    pub(crate) fn sever(&mut self, slot: u32) {
+        let s = &mut self.slots[slot as usize];
+        debug_assert!(matches!(s.phase, Phase::Open | Phase::Connecting), "its owner has it");
+        s.fail(libc::EOWNERDEAD);
+        s.wake_reader();
+        s.wake_writer();
+    }
+
+    pub(crate) fn is_severed(&self, slot: u32) -> bool {
+        i32::from(self.slots[slot as usize].errno) == libc::EOWNERDEAD
     }
 
     /// Memory that waits for the kernel to take what is in it.

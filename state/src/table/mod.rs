@@ -19,7 +19,7 @@ use crate::{
     overlay::{self, Keys, Overlay},
     record::Change,
     snapshot::{Role, Snapshot},
-    view::View,
+    view::{HostHit, View},
 };
 
 /// One writer's handle on the route table. Not shared: readers hold the views it publishes.
@@ -148,6 +148,11 @@ impl Table {
     /// The state as it is now, for readers. Costs a few reference counts.
     pub fn publish(&self) -> View {
         self.view.clone()
+    }
+
+    /// As [`View::host`] of the state as it is now.
+    pub fn host(&self, name: &[u8]) -> Option<HostHit<'_>> {
+        self.view.host(name)
     }
 
     /// Of the state as it is now.
