@@ -84,7 +84,7 @@ mod tests {
             ("", "is empty; give a host name"),
             ("bücher.de", "is not ASCII; write its A-label form (xn--…)"),
             ("a.b.", "ends with a dot; write it without"),
-            ("*.a.b", "is a wildcard; only exact host names are known here"),
+            ("*.a.b", "is a wildcard; give a whole host name"),
             ("a.b:80", "has a port; write a.b, the port is the listener's"),
             ("http://a.b", "is a URL; write its host name alone"),
             ("::1", "has ':' at octet 0; a host name is made of letters, digits, hyphens and dots"),

@@ -1,9 +1,9 @@
 //! What open connections work for, so that the work of a host name that has lost its service can be cut (design S6).
 //!
-//! Each of a core's streams has a number here, by its place in the driver: a hash of the host name of the last request of a
-//! client, and of the request that an origin's connection is used for. To cut, the numbers are gone through a slice at a
-//! time, for however many host names at once; each stream that works for one of them is severed, which ends every wait on
-//! it.
+//! Each of a core's streams has a place here, by its place in the driver: it says for which host name the last request of a
+//! client was, and for whose request an origin's connection is used, as hashes. To cut, the places are gone through a slice
+//! at a time, for however many host names at once; each stream that works for one of them is severed, which ends every wait
+//! on it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -12,10 +12,18 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use foldhash::fast::RandomState;
+use ringway_state::By;
 
 use crate::runtime::{Core, Stream};
 
-/// No host name, and severed.
+/// Hashes of the key that leads a host name to its service: of the name; and of the wildcard, if it is one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    name: u64,
+    wildcard: u64,
+}
+
+/// Nothing, and severed, as hashes.
 const NOTHING: u64 = 0;
 const SEVERED: u64 = u64::MAX;
 
@@ -23,7 +31,7 @@ const SEVERED: u64 = u64::MAX;
 #[derive(Default)]
 pub(super) struct Asked {
     hasher: RandomState,
-    places: RefCell<Vec<u64>>,
+    places: RefCell<Vec<Place>>,
     /// Severed streams that somebody still holds.
     ending: Cell<usize>,
 }
@@ -45,10 +53,10 @@ impl Asked {
         let mut places = self.places.borrow_mut();
         let at = place as usize;
         if places.len() <= at {
-            places.resize(at + 1, NOTHING);
+            places.resize(at + 1, Place::default());
         }
-        debug_assert_eq!(places[at], NOTHING, "a stream's place is left before another has it");
-        places[at] = NOTHING;
+        debug_assert_eq!(places[at], Place::default(), "a stream's place is left before another has it");
+        places[at] = Place::default();
         drop(places);
         Work { asked: Rc::clone(self), place }
     }
@@ -58,8 +66,13 @@ impl Asked {
         self.places.borrow().len()
     }
 
-    pub(super) fn hosts<'h>(&self, names: impl Iterator<Item = &'h str>) -> Hosts {
-        Hosts(names.map(|name| self.number(name.as_bytes())).collect())
+    /// Of keys, wildcards among them.
+    pub(super) fn hosts<'h>(&self, keys: impl Iterator<Item = &'h str>) -> Hosts {
+        let number = |key: &str| match key.strip_prefix('*') {
+            Some(parent) => self.wildcard(parent.as_bytes()),
+            None => self.name(key.as_bytes()),
+        };
+        Hosts(keys.map(number).collect())
     }
 
     /// Severs those of some places that work for one of the host names; how many.
@@ -67,9 +80,10 @@ impl Asked {
         let mut severed = 0;
         let mut places = self.places.borrow_mut();
         let some = some.start..some.end.min(places.len());
-        for (at, host) in some.clone().zip(&mut places[some]) {
-            if *host != NOTHING && hosts.0.contains(host) {
-                *host = SEVERED;
+        for (at, place) in some.clone().zip(&mut places[some]) {
+            let is_one = |number: u64| number != NOTHING && hosts.0.contains(&number);
+            if is_one(place.name) || is_one(place.wildcard) {
+                *place = Place { name: SEVERED, wildcard: NOTHING };
                 severed += 1;
                 #[allow(clippy::cast_possible_truncation)] // it was one
                 core.sever(at as u32);
@@ -84,28 +98,40 @@ impl Asked {
         self.ending.get()
     }
 
-    fn number(&self, host: &[u8]) -> u64 {
-        self.hasher.hash_one(host).clamp(NOTHING + 1, SEVERED - 1)
+    fn name(&self, name: &[u8]) -> u64 {
+        self.hasher.hash_one(name).clamp(NOTHING + 1, SEVERED - 1)
+    }
+
+    /// Of the wildcard that ends so, dot and all.
+    fn wildcard(&self, parent: &[u8]) -> u64 {
+        self.hasher.hash_one(("*", parent)).clamp(NOTHING + 1, SEVERED - 1)
     }
 }
 
 impl Work {
-    /// From now on it is for this host name.
-    pub(super) fn is_for(&self, host: &[u8]) {
-        self.set(self.asked.number(host));
+    /// From now on it is for this host name, which such a key led to its service.
+    pub(super) fn is_for(&self, host: &[u8], by: By) {
+        let wildcard = match by {
+            By::Name => NOTHING,
+            By::Wildcard => {
+                let label = host.iter().position(|octet| *octet == b'.').unwrap_or(0);
+                self.asked.wildcard(&host[label..])
+            }
+        };
+        self.set(Place { name: self.asked.name(host), wildcard });
     }
 
     /// From now on it is for whom the other is.
     pub(super) fn is_for_same(&self, other: &Work) {
-        let number = self.asked.places.borrow()[other.place as usize];
+        let place = self.asked.places.borrow()[other.place as usize];
         // What is done for one that is severed ends with it.
-        self.set(if number == SEVERED { NOTHING } else { number });
+        self.set(if place.name == SEVERED { Place::default() } else { place });
     }
 
-    fn set(&self, number: u64) {
+    fn set(&self, new: Place) {
         let place = &mut self.asked.places.borrow_mut()[self.place as usize];
-        if *place != SEVERED {
-            *place = number;
+        if place.name != SEVERED {
+            *place = new;
         }
     }
 }
@@ -113,7 +139,7 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         let place = &mut self.asked.places.borrow_mut()[self.place as usize];
-        if std::mem::replace(place, NOTHING) == SEVERED {
+        if std::mem::take(place).name == SEVERED {
             self.asked.ending.set(self.asked.ending.get() - 1);
         }
     }

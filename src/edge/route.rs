@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use ringway_state::record::{Endpoint, EndpointState};
-use ringway_state::{Endpoints, HostHit, ServiceRef, View};
+use ringway_state::{By, Endpoints, HostHit, ServiceRef, View};
 
+use super::asked::Work;
 use super::core::Edge;
 use super::request::Scratch;
 use super::upstream::{self, InUse, Service};
@@ -29,7 +30,7 @@ pub(super) struct Found<'a> {
 }
 
 /// Finds the service of `host` (lower case, no port) and one of its endpoints in this node's region. Writes the
-/// service's id to `id`.
+/// service's id to `id`, and what the client's connection works for from now on to `work`.
 ///
 /// # Errors
 /// `UnknownHost` and `Tombstoned`, `NoHealthyEndpoints`.
@@ -37,14 +38,16 @@ pub(super) fn find<'a>(
     edge: &'a Edge,
     host: &[u8],
     wanted: Wanted,
-    id: &mut String,
+    (id, work): (&mut String, Option<&Work>),
 ) -> Result<Found<'a>, Reason> {
     let view = edge.view();
-    let owner = owner(&view, host).inspect_err(|reason| {
+    let (owner, by) = owner(&view, host).inspect_err(|reason| {
         if *reason == Reason::UnknownHost {
             edge.metrics.table_lookups_missed.inc();
         }
     })?;
+    // No wait lies between this and the look-up, in which a cut would miss it.
+    work.inspect(|work| work.is_for(host, by));
     id.clear();
     id.push_str(owner.id());
     let service = edge.pool.service(id);
@@ -66,10 +69,10 @@ pub(super) fn find<'a>(
 /// # Errors
 /// `UnknownHost` and `Tombstoned`.
 #[inline]
-pub(super) fn owner<'v>(view: &'v View, host: &[u8]) -> Result<ServiceRef<'v>, Reason> {
-    match view.host(host) {
-        Some(HostHit::Service(owner)) => Ok(owner),
-        Some(HostHit::Tombstone { .. }) => Err(Reason::Tombstoned),
+pub(super) fn owner<'v>(view: &'v View, host: &[u8]) -> Result<(ServiceRef<'v>, By), Reason> {
+    match view.host_by(host) {
+        Some((HostHit::Service(owner), by)) => Ok((owner, by)),
+        Some((HostHit::Tombstone { .. }, _)) => Err(Reason::Tombstoned),
         None => Err(Reason::UnknownHost),
     }
 }
@@ -86,7 +89,7 @@ pub(super) fn is_candidate(endpoint: &Endpoint) -> bool {
 /// As [`find`]; and `NoHealthyEndpoints`, if the host name has another service since.
 pub(super) fn again(edge: &Edge, scratch: &Scratch, wanted: Wanted) -> Result<SocketAddr, Reason> {
     let mut id = String::new();
-    let found = find(edge, scratch.head.host(), wanted, &mut id)?;
+    let found = find(edge, scratch.head.host(), wanted, (&mut id, None))?;
     if id == scratch.service { Ok(found.address) } else { Err(Reason::NoHealthyEndpoints) }
 }
 

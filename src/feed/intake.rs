@@ -132,25 +132,49 @@ impl Intake {
         self.waiting.take().map_or(Verdict::Nothing, |change| self.apply(change))
     }
 
-    /// The host name whose requests go elsewhere, or nowhere, if this change holds.
-    fn loses_its_service(&self, change: &Change) -> Option<HostName> {
-        let Record::Host(name, value) = &change.record else { return None };
-        let Some(HostHit::Service(before)) = self.table.host(name.as_str().as_bytes()) else { return None };
-        let stays =
-            matches!(value, Some(HostValue::Mapped { service, .. }) if service.as_str() == before.id());
-        (!stays).then(|| name.clone())
+    /// A key of host names, and the service that it led to.
+    fn leads_to(&self, change: &Change) -> Option<(HostName, String)> {
+        let Record::Host(name, _) = &change.record else { return None };
+        if name.is_wildcard() {
+            let before = self.table.publish().change(&change.record.key())?;
+            let Record::Host(_, Some(HostValue::Mapped { service, .. })) = before.record else { return None };
+            return Some((name.clone(), service.as_str().to_owned()));
+        }
+        self.service_of(name).map(|service| (name.clone(), service.to_owned()))
+    }
+
+    fn service_of(&self, name: &HostName) -> Option<&str> {
+        match self.table.host(name.as_str().as_bytes()) {
+            Some(HostHit::Service(service)) => Some(service.id()),
+            Some(HostHit::Tombstone { .. }) | None => None,
+        }
+    }
+
+    /// Notes the host name of a change that holds, if its requests go elsewhere from now on, or nowhere.
+    fn note_loss(&mut self, name: HostName, before: &str, now: Option<&HostValue>) {
+        let stays = match now {
+            Some(HostValue::Mapped { service, .. }) => service.as_str() == before,
+            Some(HostValue::Tombstone { .. }) => false,
+            // It may fall to a wildcard.
+            None => !name.is_wildcard() && self.service_of(&name) == Some(before),
+        };
+        if !stays {
+            self.cut.push(name);
+        }
     }
 
     fn apply(&mut self, change: Change) -> Verdict {
         let kept = change.clone();
-        let loses = self.loses_its_service(&change);
+        let before = self.leads_to(&change);
         let began = Instant::now();
         let outcome = self.table.apply(change);
         match outcome {
             Outcome::Applied => {
                 self.stats.apply.record(began.elapsed());
                 self.stats.applied.inc();
-                self.cut.extend(loses);
+                if let (Some((name, before)), Record::Host(_, now)) = (before, &kept.record) {
+                    self.note_loss(name, &before, now.as_ref());
+                }
                 Verdict::Applied
             }
             Outcome::Stale | Outcome::Fenced => {

@@ -72,7 +72,7 @@ impl FeedThread {
             absent: None,
             refused,
             full: Allowance::new(1, Duration::from_millis(limits::FULL_TOLD_MS)),
-            is_shedding: false,
+            is_clearing: false,
             stop: Arc::clone(&stop),
             stats,
             readiness,
@@ -110,7 +110,7 @@ struct Feed {
     absent: Option<String>,
     refused: Refused,
     full: Allowance,
-    is_shedding: bool,
+    is_clearing: bool,
     stop: Arc<AtomicBool>,
     stats: Arc<FeedStats>,
     readiness: Arc<Readiness>,
@@ -172,9 +172,9 @@ impl Feed {
         let mut entered = Entered::new();
         let taking = self.batch(&mut entered);
         // What a new level has taken over leaves the overlay a slice at a time.
-        let is_shedding = self.intake.table_mut().shed();
-        let is_shed = std::mem::replace(&mut self.is_shedding, is_shedding) && !is_shedding;
-        if is_another || is_shed || !entered.is_empty() {
+        let is_clearing = self.intake.table_mut().clear();
+        let is_clear = std::mem::replace(&mut self.is_clearing, is_clearing) && !is_clearing;
+        if is_another || is_clear || !entered.is_empty() {
             let cut = self.intake.take_cut();
             self.publisher.publish(self.intake.table().publish(), entered, cut);
             self.chores.published(self.publisher.sequence());
@@ -183,7 +183,7 @@ impl Feed {
         if let (Taking::End, StartState::Reading) = (&taking, self.start.state) {
             self.start.state = StartState::Publishing(self.publisher.sequence());
         }
-        if is_shedding { Taking::More } else { taking }
+        if is_clearing { Taking::More } else { taking }
     }
 
     fn turn_chores(&mut self) -> bool {

@@ -77,5 +77,5 @@ mod writers;
 pub use digest::Digest;
 pub use region::RegionKey;
 pub use table::{Built, Due, Forget, Outcome, Refusal, Retired, Table, Work, WorkError};
-pub use view::{DocumentRef, Endpoints, Expected, HostHit, Layer, ServiceRef, Stored, View};
+pub use view::{By, DocumentRef, Endpoints, Expected, HostHit, Layer, ServiceRef, Stored, View};
 pub use writers::{NotItsWriter, Writers};

@@ -145,6 +145,50 @@ fn an_idle_connection_is_cut_if_its_last_request_was_for_the_host() {
     assert_eq!(router.metric("ringway_feed_cut_duration_seconds_count"), 1);
 }
 
+#[test]
+fn a_wildcard_takes_along_what_it_leads_and_nothing_else() {
+    let (one, two) = (Origin::saying("one"), Origin::saying("two"));
+    let begins = [
+        maps("*.apps.test", "svc_a", 1),
+        maps("exact.apps.test", "svc_a", 1),
+        endpoints("svc_a", &[one.address], 1),
+        endpoints("svc_b", &[two.address], 1),
+    ];
+    let router = Setup::new().feed(Some(&begins.concat())).start();
+    let ask = |host: &str| {
+        let mut client = router.connect();
+        assert_eq!(client.ask(get(host)).text(), "one", "{host}");
+        client
+    };
+    let hosts = ["by.apps.test", "other.apps.test", "exact.apps.test"];
+    let [mut by, mut other, mut exact] = hosts.map(ask);
+    // A name of its own for one, which leads elsewhere.
+    change(&router, &maps("other.apps.test", "svc_b", 1));
+    ends(&mut other);
+    wait_acknowledged(&router, 1);
+    assert_eq!(by.ask(get("by.apps.test")).text(), "one");
+    // The wildcard goes elsewhere, with those alone that it leads.
+    change(&router, &maps("*.apps.test", "svc_b", 2));
+    ends(&mut by);
+    wait_acknowledged(&router, 2);
+    assert_eq!(exact.ask(get("exact.apps.test")).text(), "one");
+    // And a name falls to it.
+    change(&router, &removes("exact.apps.test", 2));
+    ends(&mut exact);
+    wait_acknowledged(&router, 3);
+    let mut again = router.connect();
+    assert_eq!(again.ask(get("exact.apps.test")).text(), "two");
+    // Where it falls to the service that it had, nothing is lost.
+    change(
+        &router,
+        &[maps("by.apps.test", "svc_b", 1), removes("by.apps.test", 2), maps("mark.test", "svc_b", 1)]
+            .concat(),
+    );
+    wait_until("all is read", || router.connect().ask(get("mark.test")).status == 200);
+    assert_eq!(again.ask(get("exact.apps.test")).text(), "two");
+    assert_eq!(router.metric("ringway_feed_cut_duration_seconds_count"), 3);
+}
+
 /// However many host names lose their services among many connections, those that keep theirs go on, and no core stalls.
 #[test]
 fn many_are_cut_among_many() {

@@ -84,7 +84,7 @@ struct Writer {
     model: HashMap<usize, (u64, &'static str)>,
 }
 
-const HOSTS: usize = 60_000;
+const HOSTS: usize = 200_000;
 const SERVICES: [(&str, &str); 2] = [("svc_a", "one"), ("svc_b", "two")];
 
 impl Writer {
@@ -130,7 +130,7 @@ fn killed_at_any_moment_it_serves_what_was_written() {
     for round in 0..6 * soak() {
         // It is killed while it takes these in, makes files of them, or puts them on record.
         for _ in 0..random.usize(1..20) {
-            writer.write(random.usize(1..3_000));
+            writer.write(random.usize(1..8_000));
             pause(Duration::from_millis(random.u64(..60)));
         }
         router = router.start_again();

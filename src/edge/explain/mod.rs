@@ -59,7 +59,7 @@ fn explain_with(view: &View, settings: &Settings, ask: &Ask, known: Known<'_>) -
     let key = HostName::parse(&host).ok().map(Key::Host);
     let stored = key.and_then(|key| stored(view, &key));
     let owner = match route::owner(view, scratch.head.host()) {
-        Ok(owner) => owner,
+        Ok((owner, _)) => owner,
         Err(reason) => {
             let verdict = own_answer(&scratch)
                 .unwrap_or_else(|| problem(&Failure::from(reason), tombstone(view, &host)));

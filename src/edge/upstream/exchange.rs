@@ -55,10 +55,8 @@ enum Conversed {
 pub(in crate::edge) async fn run(mut exchange: Exchange<'_>) -> Result<bool, Failure> {
     let Exchange { edge, client, scratch, record, .. } = &mut exchange;
     let (edge, record, kept) = (*edge, *record, KeptBody::new());
-    // Before the look-up, so that no moment lies between in which a cut would miss it.
-    client.work.is_for(scratch.head.host());
-    let Found { service, mut address } =
-        route::find(edge, scratch.head.host(), Wanted::Any, &mut scratch.service)?;
+    let found = (&mut scratch.service, Some(&client.work));
+    let Found { service, mut address } = route::find(edge, scratch.head.host(), Wanted::Any, found)?;
     let settings = edge.settings().of_service(&scratch.service);
     admit::request(scratch, &settings)?;
     let _turn = match Turn::at_once(edge, &service, &settings) {

@@ -41,8 +41,8 @@ pub enum StoreError {
     Manifest { path: PathBuf, error: io::Error },
     #[error("a file of the table cannot be used; {mend}", mend = MEND)]
     File(#[source] OpenError),
-    #[error("{path} names more levels than a table has; {mend}", path = path.display(), mend = MEND)]
-    Levels { path: PathBuf },
+    #[error("the files that {path} names make no table: {why}; {mend}", path = path.display(), mend = MEND)]
+    Levels { path: PathBuf, why: Refusal },
 }
 
 const MEND: &str = "move the folder away, and the feed is read from its start";
@@ -65,7 +65,8 @@ pub(super) fn open<E: From<StoreError>>(
         true => manifest.base.as_ref().map(open).transpose().map_err(StoreError::File)?,
         false => base()?,
     };
-    let levels: Result<Vec<_>, _> = manifest.levels.iter().map(open).collect();
+    let open_level = |name: &String| Snapshot::open_level(&dir.join(name)).map(Arc::new);
+    let levels: Result<Vec<_>, _> = manifest.levels.iter().map(open_level).collect();
     let levels = levels.map_err(StoreError::File)?;
     let table = match (base, levels.is_empty()) {
         (None, true) => Ok(Table::new(region)),
@@ -73,7 +74,7 @@ pub(super) fn open<E: From<StoreError>>(
         (base, false) => Table::with_layers(base, levels, region),
     };
     // A refusal leaves leftovers for whoever looks into it.
-    let table = table.map_err(|_: Refusal| StoreError::Levels { path: path() })?;
+    let table = table.map_err(|why| StoreError::Levels { path: path(), why })?;
     manifest::clean(dir, &manifest, None).map_err(|error| StoreError::Manifest { path: path(), error })?;
     Ok(Stored { table, is_stored, manifest })
 }

@@ -57,6 +57,15 @@ pub enum HostHit<'v> {
     },
 }
 
+/// What answers for a host name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// A key that is the name.
+    Name,
+    /// One that stands for its first label.
+    Wildcard,
+}
+
 /// A host name that will be looked up soon ([`View::expect`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Expected(u64);
@@ -96,7 +105,17 @@ impl View {
     /// key falls to the wildcard that stands for its first label, if there is one (S6).
     #[inline]
     pub fn host(&self, name: &[u8]) -> Option<HostHit<'_>> {
-        if self.has_wildcards { self.host_or_wildcard(name) } else { self.exact_host(name) }
+        self.host_by(name).map(|(hit, _)| hit)
+    }
+
+    /// The same, and what kind of key answers.
+    #[inline]
+    pub fn host_by(&self, name: &[u8]) -> Option<(HostHit<'_>, By)> {
+        if self.has_wildcards {
+            self.host_or_wildcard(name)
+        } else {
+            self.exact_host(name).map(|hit| (hit, By::Name))
+        }
     }
 
     #[inline]

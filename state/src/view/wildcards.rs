@@ -1,7 +1,7 @@
 //! Wildcards, `*.apps.example`: one label exactly, and a name that is a key itself wins, as a tombstone too. Only names
 //! that are not found come here, and only where there is a wildcard at all.
 
-use super::{HostHit, View};
+use super::{By, HostHit, View};
 use crate::{id::HostName, limits::HOST_OCTETS_MAX};
 
 /// The wildcard that a name falls to, as octets: names are looked up without allocating.
@@ -28,11 +28,12 @@ impl Pattern {
 }
 
 impl View {
-    pub(super) fn host_or_wildcard(&self, name: &[u8]) -> Option<HostHit<'_>> {
+    pub(super) fn host_or_wildcard(&self, name: &[u8]) -> Option<(HostHit<'_>, By)> {
         if is_wildcard(name) {
             return None;
         }
-        self.exact_host(name).or_else(|| self.exact_host(Pattern::of(name)?.octets()))
+        let exact = self.exact_host(name).map(|hit| (hit, By::Name));
+        exact.or_else(|| Some((self.exact_host(Pattern::of(name)?.octets())?, By::Wildcard)))
     }
 
     /// The key that answers for `name`: itself, or a wildcard. Allocates: for explain.
