@@ -177,7 +177,7 @@ impl Intake {
                 }
                 Verdict::Applied
             }
-            Outcome::Stale | Outcome::Fenced => {
+            Outcome::Stale => {
                 self.stats.stale.inc();
                 Verdict::Nothing
             }
