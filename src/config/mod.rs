@@ -52,6 +52,19 @@ mod wrong_files;
 const FORM: Form =
     Form { example: "docs/examples/quickstart.yaml", too_large: "move services to a snapshot" };
 
+/// What [`load`] does, while the router runs: what would have to be waited for, a pipe, is refused.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_again(path: &Path) -> Result<Config, Mistakes> {
+    let is_waited_for = |file: std::fs::Metadata| !file.is_file() && !file.is_dir();
+    if std::fs::metadata(path).is_ok_and(is_waited_for) {
+        let why = "is a pipe or a device; put a regular file there, then read it again";
+        return Err(Mistakes::of_file(&path.display().to_string(), why.to_owned()));
+    }
+    load(path)
+}
+
 /// Reads and checks the file at `path`. A node without an id gets the host's name.
 ///
 /// # Errors

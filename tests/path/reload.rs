@@ -36,6 +36,25 @@ fn a_service_and_a_timeout_by_sighup() {
     assert_eq!(router.metric_with("ringway_config_reloads_total", "applied"), 1);
 }
 
+/// Nobody writes into it, so that reading would wait for ever, and every later reload behind it.
+#[test]
+fn a_pipe_in_the_file_s_place_is_refused_and_a_file_read_again() {
+    let origin = Origin::saying("fine");
+    let mut router = Setup::to(&[origin.address]).start();
+    let file = router.folder().join("edge.yaml");
+    let right = std::fs::read(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(part::run(&["mkfifo", &file.display().to_string()], "coreutils").status.success());
+    let told = router.reload();
+    assert_eq!(told.status, 422, "{}", told.text());
+    assert!(told.text().contains("is a pipe or a device; put a regular file there"), "{}", told.text());
+    std::fs::remove_file(&file).unwrap();
+    std::fs::write(&file, right).unwrap();
+    router.change(|setup| setup.set("timeouts.idle", "5s"));
+    assert_eq!(router.reload().status, 200);
+    assert_eq!(router.connect().ask(GET).status, 200);
+}
+
 #[test]
 fn what_needs_a_restart_is_said_and_left() {
     let origin = Origin::saying("fine");

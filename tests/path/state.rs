@@ -195,3 +195,25 @@ fn no_endpoint_leads_to_the_router_or_to_anothers_socket() {
     let nobody = private.accept().map(|_| ()).unwrap_err();
     assert_eq!(nobody.kind(), std::io::ErrorKind::WouldBlock, "nobody came in by the socket");
 }
+
+/// Not an octet fits, as on a disk that is full before the file's header.
+#[test]
+fn a_build_without_any_room_leaves_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let deltas = dir.path().join("deltas.jsonl");
+    let line = r#"{"kind":"domain_map","hostname":"a.test","service":"svc_a","version":1,"class":"custom"}"#;
+    std::fs::write(&deltas, format!("{line}\n")).unwrap();
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 0; exec {} state build --from {} --out {}",
+        env!("CARGO_BIN_EXE_ringway"),
+        deltas.display(),
+        dir.path().join("base.snap").display(),
+    );
+    let output = part::run(&["bash", "-c", &script], "bash");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write") && said.contains(".partial"), "{said}");
+    let left: Vec<_> =
+        std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["deltas.jsonl"]);
+}

@@ -69,7 +69,7 @@ impl Running {
     /// # Errors
     /// As [`Refused`]; nothing has changed.
     pub(super) fn prepare(&mut self, cores: usize) -> Result<Prepared, Refused> {
-        let (config, mut differences) = merge(&self.config, config::load(&self.path)?);
+        let (config, mut differences) = merge(&self.config, config::load_again(&self.path)?);
         let (open, lost) = self.open();
         let wanted =
             |lost: &&ListenAddress| config.listeners.iter().any(|listener| listener.address == **lost);

@@ -33,10 +33,15 @@ impl Partial {
         let mut name = place.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.partial", std::process::id()));
         let beside = place.with_file_name(name);
-        let error = |source| BuildError::Io { action: "create", path: beside.clone(), source };
-        let mut file = File::create(&beside).map_err(error)?;
-        file.write_all(&[0; HEADER_OCTETS]).map_err(error)?;
-        Ok(Self { file, beside: beside.clone(), place: place.to_owned(), committed: false })
+        let error = |action| {
+            let path = beside.clone();
+            move |source| BuildError::Io { action, path, source }
+        };
+        let file = File::create(&beside).map_err(error("create"))?;
+        // From here on, whatever fails, the file goes.
+        let mut partial = Self { file, beside: beside.clone(), place: place.to_owned(), committed: false };
+        partial.file.write_all(&[0; HEADER_OCTETS]).map_err(error("write"))?;
+        Ok(partial)
     }
 
     pub(crate) fn body(&self) -> &File {
