@@ -32,6 +32,21 @@ pub struct Turn {
     pub record: RefCell<Record>,
 }
 
+impl Turn {
+    /// Lets a client think; false if nothing would come of it, since the turn is over before.
+    async fn thought(&self) -> bool {
+        if self.think == Delay::NONE {
+            return true;
+        }
+        let until = self.core.now() + self.think.draw(&mut self.rng.borrow_mut());
+        let in_time = until < self.work.until();
+        if in_time {
+            self.alarm.sleep_until(until).await;
+        }
+        in_time
+    }
+}
+
 /// A connection as its client sees it: there or not, fresh or used.
 pub struct Client {
     turn: Rc<Turn>,
@@ -46,9 +61,12 @@ impl Client {
         Self { turn, stream, reader: AnswerReader::new() }
     }
 
-    /// Sends requests for as long as there is work.
+    /// Sends requests for as long as there is work. Who thinks does so before the first, too, so that not all begin at once.
     pub async fn run(mut self) {
         let turn = Rc::clone(&self.turn);
+        if !turn.thought().await {
+            return;
+        }
         while let Some(start) = turn.work.next().await {
             // Having waited that long, it would be too late even if its answer came at once.
             let late = turn.core.now().saturating_duration_since(start) > turn.timeout;
@@ -57,13 +75,8 @@ impl Client {
             if outcome == Err(Failure::Connect) {
                 turn.alarm.sleep(Duration::from_millis(limits::CONNECT_RETRY_PAUSE_MS)).await;
             }
-            if turn.think != Delay::NONE {
-                let until = turn.core.now() + turn.think.draw(&mut turn.rng.borrow_mut());
-                // Nobody waits for a thought that nothing comes of.
-                if until >= turn.work.until() {
-                    return;
-                }
-                turn.alarm.sleep_until(until).await;
+            if !turn.thought().await {
+                return;
             }
         }
     }

@@ -7,6 +7,7 @@ mod idle;
 mod origin;
 mod plans;
 mod reports;
+mod router;
 mod run;
 mod scripted;
 mod support;
