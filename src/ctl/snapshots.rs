@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ringway_state::change::{self, Meaning};
 use ringway_state::record::{Change, HostValue, Key, Record};
-use ringway_state::snapshot::{self, BuildOptions, Header, Progress, Snapshot};
+use ringway_state::snapshot::{self, BuildOptions, Header, Progress, Snapshot, Step};
 
 use crate::causes::with_causes;
 use crate::cli::Exit;
@@ -113,7 +113,7 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
 /// One line on a terminal, written over and over.
 fn show_progress(progress: Progress) {
     let mut err = io::stderr();
-    if err.is_terminal() {
+    if err.is_terminal() && progress.step != Step::Write {
         // A terminal that is gone needs no progress.
         let _ = write!(err, "\r{:?}: {} ", progress.step, progress.done);
     }

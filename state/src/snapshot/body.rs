@@ -11,7 +11,7 @@ use std::{
 use rkyv::rancor::BoxedError;
 
 use super::{
-    build::{PROGRESS_ITEMS, Plan, Progress, Step},
+    build::{PROGRESS_ITEMS, PROGRESS_OCTETS, Plan, Progress, Step},
     directory::Starts,
     documents,
     error::BuildError,
@@ -72,7 +72,7 @@ impl<'a> BodyBuilder<'a> {
         documents: &Stage,
     ) -> Result<Header, BuildError> {
         // Nothing starts at 0, which the index has for none. Read as a host's entry, it is of an empty name.
-        self.out.put(&[0; services::RECORD_ALIGNMENT])?;
+        self.put(&[0; services::RECORD_ALIGNMENT])?;
         let (mapped, mut others) = self.newest_hosts(hosts);
         let directory = self.put_services(services, hosts, &mapped, &mut others)?;
         self.put_hosts_without_record(hosts, &others)?;
@@ -142,7 +142,7 @@ impl<'a> BodyBuilder<'a> {
                     documents::put_document(&mut octets, &change);
                 }
             }
-            self.out.put(&octets)?;
+            self.put(&octets)?;
             report(self.progress, Step::Documents, done);
         }
         let directory = starts.end(self.out.position() - column_at)?;
@@ -220,7 +220,7 @@ impl<'a> BodyBuilder<'a> {
             put_host(&mut octets, &change, Some(offset(start)?));
         }
         services::end_record(&mut octets, hosts_at);
-        self.out.put(&octets)
+        self.put(&octets)
     }
 
     fn put_hosts_without_record(&mut self, stage: &Stage, others: &[Placed]) -> Result<(), BuildError> {
@@ -230,13 +230,27 @@ impl<'a> BodyBuilder<'a> {
             self.names.push((placed.name, offset(self.out.position())?));
             octets.clear();
             put_host(&mut octets, &change, None);
-            self.out.put(&octets)?;
+            self.put(&octets)?;
         }
         Ok(())
     }
 
+    /// Writes, and tells of each [`PROGRESS_OCTETS`].
+    fn put(&mut self, mut octets: &[u8]) -> Result<(), BuildError> {
+        loop {
+            let room = PROGRESS_OCTETS - self.out.position() % PROGRESS_OCTETS;
+            if octets.len() < room {
+                return self.out.put(octets);
+            }
+            let (now, later) = octets.split_at(room);
+            self.out.put(now)?;
+            (self.progress)(Progress { step: Step::Write, done: self.out.position() as u64 });
+            octets = later;
+        }
+    }
+
     fn put_column(&mut self, octets: &[u8]) -> Result<Column, BuildError> {
-        self.out.put(octets)?;
+        self.put(octets)?;
         Ok(self.out.column(octets.len()))
     }
 }

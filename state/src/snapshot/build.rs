@@ -26,6 +26,8 @@ use crate::{
 
 /// Between two calls of the progress callback.
 pub(crate) const PROGRESS_ITEMS: u64 = 1 << 16;
+/// The same, of octets written: a caller who writes at a bounded rate waits in between.
+pub(crate) const PROGRESS_OCTETS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default)]
 pub struct BuildOptions {
@@ -39,7 +41,7 @@ pub struct BuildOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     pub step: Step,
-    /// Changes read, or names written.
+    /// Changes read, names looked through, or octets written.
     pub done: u64,
 }
 
@@ -49,6 +51,8 @@ pub enum Step {
     Services,
     Hosts,
     Documents,
+    /// Told beside the others: each 64 KiB of the body.
+    Write,
 }
 
 /// What was built.

@@ -105,7 +105,7 @@ impl Work {
     }
 
     /// Writes the file to `out`, where it appears whole, and opens it. Takes as long as it takes: `pace` is called
-    /// every few thousand changes, and may sleep.
+    /// with each 64 KiB written and each 65,536 changes read, and may sleep.
     ///
     /// `offsets` say where the log goes on behind what is in the file.
     pub fn build(
