@@ -73,7 +73,7 @@ pub fn build(
     options: &BuildOptions,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Stats, BuildError> {
-    build_as(&Plan::default(), changes, out, options, progress)
+    build_as(&Plan::default(), changes.into_iter().map(Ok), out, options, progress)
 }
 
 /// What a file is to be, other than all of a state.
@@ -81,17 +81,19 @@ pub(crate) struct Plan<'a> {
     pub(crate) role: Role,
     /// Of the newest values, those that are left out.
     pub(crate) forgotten: &'a dyn Fn(&Change) -> bool,
+    /// What the digest must be, where that is known.
+    pub(crate) digest: Option<Digest>,
 }
 
 impl Default for Plan<'_> {
     fn default() -> Self {
-        Self { role: Role::Base, forgotten: &|_| false }
+        Self { role: Role::Base, forgotten: &|_| false, digest: None }
     }
 }
 
 pub(crate) fn build_as(
     plan: &Plan<'_>,
-    changes: impl IntoIterator<Item = Change>,
+    changes: impl IntoIterator<Item = Result<Change, BuildError>>,
     out: &Path,
     options: &BuildOptions,
     progress: &mut dyn FnMut(Progress),
@@ -99,12 +101,15 @@ pub(crate) fn build_as(
     if options.offsets.len() > PARTITIONS_MAX {
         return Err(BuildError::Partitions { found: options.offsets.len(), max: PARTITIONS_MAX });
     }
-    let mut staged = Staged::read(changes, progress);
+    let mut staged = Staged::read(changes, progress)?;
     let seed = staged.arrange(options.seed)?;
     let file = Partial::create(out)?;
     let body = BodyBuilder::new(file.body(), out, seed, plan, progress);
     let written = body.write(&staged.hosts, &staged.services, &staged.documents)?;
     let header = Header { offsets: options.offsets.clone(), ..written };
+    if plan.digest.is_some_and(|wanted| wanted != header.digest) {
+        return Err(BuildError::State { path: out.to_owned() });
+    }
     file.commit(&header)?;
     let Header { counts, digest, .. } = header;
     Ok(Stats { counts, digest, file_octets: header.file_octets(), changes: staged.changes })
@@ -119,7 +124,10 @@ struct Staged {
 }
 
 impl Staged {
-    fn read(changes: impl IntoIterator<Item = Change>, progress: &mut dyn FnMut(Progress)) -> Self {
+    fn read(
+        changes: impl IntoIterator<Item = Result<Change, BuildError>>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self, BuildError> {
         let mut staged = Self {
             hosts: Stage::default(),
             services: Stage::default(),
@@ -127,6 +135,7 @@ impl Staged {
             changes: 0,
         };
         for change in changes {
+            let change = change?;
             match change.record {
                 Record::Host(..) => staged.hosts.push(&change),
                 Record::Service(..) | Record::Endpoints(..) => staged.services.push(&change),
@@ -137,7 +146,7 @@ impl Staged {
                 progress(Progress { step: Step::Read, done: staged.changes });
             }
         }
-        staged
+        Ok(staged)
     }
 
     /// Sorts under a seed that spreads the names well, and gives it.

@@ -45,6 +45,10 @@ pub enum BuildError {
     Partitions { found: usize, max: usize },
     #[error("{found} regions are named; a snapshot holds at most {max}")]
     Regions { found: usize, max: usize },
+    #[error("{path}: {what}: its writer is at fault; build it again and report this")]
+    Source { path: PathBuf, what: String },
+    #[error("what {path} would hold is not the state of the files it is made of; report this")]
+    State { path: PathBuf },
     #[error("names crowd into one bucket under {tried} seeds; the hash needs replacing, report this")]
     Crowded { tried: u32 },
 }

@@ -1,9 +1,6 @@
 //! What takes long, done elsewhere: files made of what the table held when the work was taken.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use crate::{
     digest::Digest,
@@ -75,8 +72,6 @@ pub enum WorkError {
     Build(#[from] BuildError),
     #[error(transparent)]
     Open(#[from] OpenError),
-    #[error("{path}: {what}: its writer is at fault; report this", path = path.display())]
-    Structure { path: PathBuf, what: String },
 }
 
 impl Makes {
@@ -114,32 +109,24 @@ impl Work {
         offsets: Vec<u64>,
         pace: &mut dyn FnMut(Progress),
     ) -> Result<Built, WorkError> {
-        let mut damaged = None;
         let options = BuildOptions { seed: Some(self.seed), offsets };
-        let plan = Plan { role: self.makes.role(), forgotten: &|change| self.makes.forgets(change) };
-        let stats = snapshot::build_as(&plan, self.changes(&mut damaged), out, &options, pace)?;
-        if damaged.is_none()
-            && let Makes::Base { state, .. } = &self.makes
-            && stats.digest != *state
-        {
-            damaged = Some((out.to_owned(), "it is not the state of the files it was made of".to_owned()));
-        }
-        match damaged {
-            Some((path, what)) => Err(WorkError::Structure { path, what }),
-            None => Ok(Built { file: Arc::new(Snapshot::open_any(out)?), work: self }),
-        }
+        let digest = match self.makes {
+            Makes::Base { state, .. } => Some(state),
+            Makes::Level { .. } => None,
+        };
+        let forgotten = |change: &Change| self.makes.forgets(change);
+        let plan = Plan { role: self.makes.role(), forgotten: &forgotten, digest };
+        snapshot::build_as(&plan, self.changes(), out, &options, pace)?;
+        Ok(Built { file: Arc::new(Snapshot::open_any(out)?), work: self })
     }
 
     /// All values, those that are replaced by newer ones too: the builder takes the newest of each key.
-    fn changes<'a>(
-        &'a self,
-        damaged: &'a mut Option<(PathBuf, String)>,
-    ) -> impl Iterator<Item = Change> + 'a {
+    fn changes(&self) -> impl Iterator<Item = Result<Change, BuildError>> {
         let of_overlay = self.flushed.iter().flat_map(|flushed| flushed.overlay.changes().cloned());
-        let of_files = self.files.iter().flat_map(|file| file.changes().map(move |change| (file, change)));
-        let of_files = of_files.map_while(|(file, change)| {
-            change.map_err(|what| *damaged = Some((file.path().to_owned(), what))).ok()
+        let of_files = self.files.iter().flat_map(|file| {
+            let source = |what| BuildError::Source { path: file.path().to_owned(), what };
+            file.changes().map(move |change| change.map_err(source))
         });
-        of_overlay.chain(of_files)
+        of_overlay.map(Ok).chain(of_files)
     }
 }

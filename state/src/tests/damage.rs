@@ -12,11 +12,11 @@ use proptest::prelude::*;
 
 use super::world;
 use crate::{
-    Table,
+    Forget, Table, WorkError,
     hash::splitmix64,
     id::{HostName, Reason},
     record::{Change, HostValue, Record, Version},
-    snapshot::{self, BuildOptions, OpenError, Snapshot, reseal},
+    snapshot::{self, BuildError, BuildOptions, OpenError, Snapshot, reseal},
 };
 
 const HEADER_OCTETS: u64 = 4096;
@@ -171,6 +171,37 @@ proptest! {
             ask_everything(&view);
         }
     }
+}
+
+/// A file whose checksums hold and whose records make no sense makes no other file.
+#[test]
+fn what_makes_no_sense_is_not_passed_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("base.snap"), folder.path().join("new.snap"));
+    let mut forged = 0;
+    for at in (usize::try_from(HEADER_OCTETS).unwrap() + 8..).take(400) {
+        let mut octets = WORLD.clone();
+        octets[at] ^= 0xff;
+        reseal(&mut octets);
+        fs::write(&path, &octets).unwrap();
+        let Ok(snapshot) = Snapshot::open(&path) else { continue };
+        let makes_sense = snapshot.changes().all(|change| change.is_ok());
+        let table = Table::with_base(Arc::new(snapshot), &world::region(0));
+        let built = table.rebuild(Forget::Nothing).build(&out, Vec::new(), &mut |_| ());
+        if let Err(error) = built {
+            let is_told =
+                matches!(&error, WorkError::Build(BuildError::Source { .. } | BuildError::State { .. }));
+            assert!(is_told && (!makes_sense || error.to_string().contains("state")), "{at}: {error}");
+            forged += 1;
+            let left: Vec<_> =
+                fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+            assert_eq!(left, [path.clone()], "{at}");
+        } else {
+            assert!(makes_sense, "{at}");
+            fs::remove_file(&out).unwrap();
+        }
+    }
+    assert!(forged > 100, "{forged}");
 }
 
 /// Only that it returns.
