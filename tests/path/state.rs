@@ -210,7 +210,8 @@ fn a_build_without_any_room_leaves_nothing_behind() {
         dir.path().join("base.snap").display(),
     );
     let output = part::run(&["bash", "-c", &script], "bash");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said =
+        [output.stdout, output.stderr].map(|octets| String::from_utf8_lossy(&octets).into_owned()).concat();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("cannot write") && said.contains(".partial"), "{said}");
     let left: Vec<_> =
