@@ -213,6 +213,8 @@ pub const INTERIM_RESPONSES_MAX: usize = 32;
 /// How long a start waits for a predecessor's listening sockets to go, in milliseconds: the kernel closes what a killed
 /// process had in a ring a moment after its end.
 pub const PREDECESSOR_MS: u64 = 2_000;
+/// How long a reload waits for a listening socket of the router's own, taken away by the reload before.
+pub const OWN_LISTENER_MS: u64 = 1_000;
 /// What a client may still send after an answer that ends its connection; then it is closed regardless.
 pub const LINGER_OCTETS: usize = 1 << 20;
 /// How long that may take, in milliseconds.

@@ -2,7 +2,7 @@
 
 use super::relay::Broken;
 use crate::observe::Reason;
-use crate::proto::http1::HeadError;
+use crate::proto::http1::{BodyError, HeadError};
 use crate::proto::path::PathError;
 use crate::proto::problem::ProblemKind;
 use crate::runtime::Fault;
@@ -20,6 +20,8 @@ pub(super) enum Detail {
     /// What follows the head cannot be framed either.
     #[error(transparent)]
     Head(HeadError),
+    #[error(transparent)]
+    Body(BodyError),
     #[error(transparent)]
     Path(PathError),
 }
@@ -69,7 +71,9 @@ impl Failure {
     /// A request body that broke off between client and origin.
     pub(super) fn of_upload(broken: Broken) -> Failure {
         Failure::from(match broken {
-            Broken::Malformed => Reason::BodyMalformed,
+            Broken::Malformed(error) => {
+                return Failure { reason: Reason::BodyMalformed, detail: Some(Detail::Body(error)) };
+            }
             Broken::TooLarge => Reason::ContentTooLarge,
             Broken::Cut | Broken::From(Fault::Os(_)) => Reason::ClientGone,
             Broken::From(Fault::TimedOut) => Reason::BodyStalled,
@@ -82,7 +86,7 @@ impl Failure {
     /// A response body that broke off between origin and client.
     pub(super) fn of_download(broken: Broken) -> Failure {
         Failure::from(match broken {
-            Broken::Malformed | Broken::TooLarge => Reason::OriginMalformed,
+            Broken::Malformed(_) | Broken::TooLarge => Reason::OriginMalformed,
             Broken::Cut | Broken::From(Fault::Os(_)) => Reason::OriginBodyCut,
             Broken::From(Fault::TimedOut) => Reason::OriginBodyStalled,
             Broken::FromSlow => Reason::OriginBodySlow,

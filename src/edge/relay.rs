@@ -6,14 +6,16 @@ use super::reader::Reader;
 use super::upstream::KeptBody;
 use crate::limits;
 use crate::policy::Pace;
-use crate::proto::http1::{BodyReader, BodyStep, Framing, Nominated, write_chunk, write_last_chunk};
+use crate::proto::http1::{
+    BodyError, BodyReader, BodyStep, Framing, Nominated, write_chunk, write_last_chunk,
+};
 use crate::runtime::{Fault, Stream};
 
 /// Who broke a body off, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Broken {
     /// The sender's framing is wrong.
-    Malformed,
+    Malformed(BodyError),
     /// More content than may pass.
     TooLarge,
     /// The sender closed before the end.
@@ -81,7 +83,7 @@ impl Relay<'_> {
     /// Sends `out`, which may hold a head already, and the body behind it. What came together goes out together.
     pub(super) async fn run(mut self, body: &mut BodyReader, mut out: Vec<u8>) -> Result<(), Broken> {
         loop {
-            match body.next(self.from.0.octets()).map_err(|_| Broken::Malformed)? {
+            match body.next(self.from.0.octets()).map_err(Broken::Malformed)? {
                 BodyStep::Data(data) => {
                     self.content.set(self.content.get() + data.len() as u64);
                     if self.content.get() > self.most {

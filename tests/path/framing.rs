@@ -112,11 +112,18 @@ fn an_early_answer_ends_both_connections() {
 fn a_malformed_chunk_is_the_clients_fault() {
     let origin = Origin::saying("fine");
     let router = Setup::to(&[origin.address]).start();
-    for chunks in ["zz\r\nhello\r\n", "5\r\nhelloX\r\n", "5\nhello\r\n0\r\n\r\n", "ffffffffffffffffff\r\n"] {
+    let size = "a chunk does not begin with its size";
+    for (chunks, detail) in [
+        ("zz\r\nhello\r\n", size),
+        ("5\r\nhelloX\r\n", "chunk data is not followed by CRLF"),
+        ("5\nhello\r\n0\r\n\r\n", size),
+        ("ffffffffffffffffff\r\n", size),
+    ] {
         let mut client = router.connect();
         let head = "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n";
         let got = client.ask(format!("{head}{chunks}"));
         assert_eq!(got.status, 400, "{chunks:?}");
+        assert!(got.text().contains(detail), "{}", got.text());
         assert_eq!(client.end(), Cut::Closed);
     }
     let failures = router.metric_with("ringway_failures_total", "reason=\"body_malformed\"");

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::role::RunError;
 use crate::config::{Config, ListenAddress, Listener};
 use crate::edge::door::Trust;
+use crate::observe::process_log::{Level, event};
 use crate::runtime::{UnixListener, listener, unix_listener};
 
 /// What one core listens on, as in [`crate::edge::on_core::Configuration::fronts`].
@@ -35,13 +36,25 @@ pub(super) fn ensure_free(
     let new =
         config.listeners.iter().map(|listener| &listener.address).filter(|address| !open.contains(address));
     for address in new {
-        let free = match address {
-            ListenAddress::Ip(ip) => listener::ensure_free(*ip, patience),
-            ListenAddress::Unix(path) => unix_listener::ensure_free(path, patience),
-        };
+        let mut free = is_free(address, Duration::ZERO);
+        if !patience.is_zero() && matches!(&free, Err(error) if error.kind() == ErrorKind::AddrInUse) {
+            event(
+                Level::Warn,
+                &format!("{address} is in use; waiting up to {patience:?} for it to be left"),
+                &[],
+            );
+            free = is_free(address, patience);
+        }
         free.map_err(|error| refused(address, error))?;
     }
     Ok(())
+}
+
+fn is_free(address: &ListenAddress, patience: Duration) -> io::Result<()> {
+    match address {
+        ListenAddress::Ip(ip) => listener::ensure_free(*ip, patience),
+        ListenAddress::Unix(path) => unix_listener::ensure_free(path, patience),
+    }
 }
 
 /// Opens a configuration's listeners for so many cores, but for the addresses that are `open` already.

@@ -18,6 +18,8 @@ use crate::observe::TableFigures;
 use crate::observe::access::{LogTarget, LogWriter};
 use crate::runtime::UnixListener;
 
+/// What the reload before took away, a core may be about to close.
+const OWN: Duration = Duration::from_millis(limits::OWN_LISTENER_MS);
 /// Sections that say how the process is built.
 const RESTART: [&str; 5] = ["node", "cores", "idle", "admin", "state"];
 
@@ -82,7 +84,7 @@ impl Running {
         let log = (config.access_log.path != self.config.access_log.path)
             .then(|| LogWriter::open(log_path(&config)).map_err(RunError::from))
             .transpose()?;
-        fronts::ensure_free(&config, &open, Duration::ZERO)?;
+        fronts::ensure_free(&config, &open, OWN)?;
         let open_max = descriptors_per_core(&config, cores)?;
         let opened = fronts::open(&config, &open, cores)?;
         // Takes effect at once, so nothing that can fail may follow.
