@@ -20,6 +20,8 @@ struct Lines<'a> {
     line: Vec<u8>,
     number: u64,
     skipped: u64,
+    /// The first of these, by its place and its kind.
+    first_skipped: Option<String>,
     refused: Option<String>,
 }
 
@@ -41,9 +43,25 @@ impl Lines<'_> {
             }
             match change::parse(&self.line).map_err(|e| e.to_string())?.meaning {
                 Meaning::Change(change) => return Ok(Some(change)),
-                Meaning::Nothing | Meaning::UnknownKind(_) => self.skipped += 1,
+                Meaning::Nothing => self.skip("null"),
+                Meaning::UnknownKind(kind) => self.skip(&format!("kind {kind:?}")),
             }
         }
+    }
+
+    fn skip(&mut self, what: &str) {
+        self.skipped += 1;
+        let (file, number) = (self.file.display(), self.number);
+        self.first_skipped.get_or_insert_with(|| format!("{file}:{number}: {what}"));
+    }
+
+    /// What is to be said of skipped lines, if there are any.
+    fn told_of_skipped(&self) -> Option<String> {
+        let first = self.first_skipped.as_ref()?;
+        let skipped = self.skipped;
+        Some(format!(
+            "lines skipped, null or of a kind that this version does not know: {skipped}, first {first}"
+        ))
     }
 }
 
@@ -76,13 +94,16 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
         line: Vec::new(),
         number: 0,
         skipped: 0,
+        first_skipped: None,
         refused: None,
     };
     // A first pass finds every refusal before anything is written.
     if lines.by_ref().count() == 0 && lines.refused.is_none() {
+        let skipped = lines.told_of_skipped().map(|told| format!(" ({told})")).unwrap_or_default();
+        let from = from.display();
         return refuse(
             out,
-            format_args!("{}: holds no change; write one JSON object on each line", from.display()),
+            format_args!("{from}: holds no change{skipped}; write one JSON object on each line"),
         );
     }
     if let Some(refused) = lines.refused {
@@ -97,12 +118,8 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
         }
         Ok(stats) => {
             writeln!(out, "{}: {} octets from {} changes", file.display(), stats.file_octets, stats.changes)?;
-            if lines.skipped > 0 {
-                writeln!(
-                    out,
-                    "{} lines skipped: null, or of a kind that this version does not know",
-                    lines.skipped
-                )?;
+            if let Some(told) = lines.told_of_skipped() {
+                writeln!(out, "{told}")?;
             }
             Ok(Exit::Fine)
         }

@@ -124,10 +124,10 @@ impl<'de> Visitor<'de> for JsonVisitor {
         let mut object = Vec::new();
         while let Some((name, value)) = members.next_entry::<String, Json>()? {
             if object.len() >= crate::limits::JSON_MEMBERS_MAX {
-                return Err(A::Error::custom("the object has too many members"));
+                return Err(A::Error::custom("the object has too many members; give fewer"));
             }
             if object.iter().any(|(known, _)| *known == name) {
-                return Err(A::Error::custom(format_args!("the object has {name:?} twice")));
+                return Err(A::Error::custom(format_args!("the object has {name:?} twice; write it once")));
             }
             object.push((name, value));
         }

@@ -169,6 +169,8 @@ fn version(fields: &mut Fields) -> Result<Version, ChangeError> {
         Json::Unsigned(counter) => Ok(Version::new(0, counter)),
         Json::Array(parts) => match parts.as_slice() {
             [Json::Unsigned(epoch), Json::Unsigned(counter)] => Ok(Version::new(*epoch, *counter)),
+            [Json::Unsigned(_), part] => Err(fields.wrong_type("version[1]", part, "an integer from 0")),
+            [part, _] => Err(fields.wrong_type("version[0]", part, "an integer from 0")),
             _ => Err(fields.wrong_type("version", &Json::Array(parts), EXPECTED)),
         },
         other => Err(fields.wrong_type("version", &other, EXPECTED)),

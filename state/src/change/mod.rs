@@ -7,6 +7,8 @@
 mod fields;
 mod render;
 
+use serde_json::error::Category;
+
 use crate::{
     id::NameError,
     json::Json,
@@ -42,6 +44,8 @@ pub enum ChangeError {
     TooLong { octets: usize },
     #[error("the line is not JSON; write one change on each line")]
     NotJson(#[source] serde_json::Error),
+    #[error("{told}")]
+    Members { told: String },
     #[error("`{field}` is missing; give {expected}")]
     Missing { field: String, expected: &'static str },
     #[error("`{field}` is {found}; give {expected}")]
@@ -63,7 +67,7 @@ pub fn parse(line: &[u8]) -> Result<Line, ChangeError> {
     if line.len() > CHANGE_OCTETS_MAX {
         return Err(ChangeError::TooLong { octets: line.len() });
     }
-    match serde_json::from_slice(line).map_err(ChangeError::NotJson)? {
+    match serde_json::from_slice(line).map_err(refused)? {
         Json::Null => Ok(Line { meaning: Meaning::Nothing, seq: None, unknown_fields: 0 }),
         Json::Object(members) => fields::line(members),
         other => Err(ChangeError::Type {
@@ -72,4 +76,15 @@ pub fn parse(line: &[u8]) -> Result<Line, ChangeError> {
             expected: "an object or null",
         }),
     }
+}
+
+/// What is JSON, and no value that is read here, has been told by [`Json`] itself.
+fn refused(error: serde_json::Error) -> ChangeError {
+    if error.classify() != Category::Data {
+        return ChangeError::NotJson(error);
+    }
+    let told = error.to_string();
+    // The line in it is the value's own, which has one.
+    let told = told.rsplit_once(" at line ").map_or(told.as_str(), |(told, _)| told).to_owned();
+    ChangeError::Members { told }
 }

@@ -123,7 +123,9 @@ fn mistakes_are_named() {
         (r#"{"seq":"1","kind":"service"}"#.to_owned(), ["`seq` is a string", "an integer"]),
         (host(r#""version":[1]"#), ["`version` is an array", "[epoch, counter]"]),
         (host(r#""version":-1"#), ["`version` is a negative", "[epoch, counter]"]),
-        (host(r#""version":[1,2.5]"#), ["`version` is an array", "[epoch, counter]"]),
+        (host(r#""version":[1,2.5]"#), ["`version[1]` is", "an integer from 0"]),
+        (host(r#""version":[-1,2]"#), ["`version[0]` is a negative", "an integer from 0"]),
+        (host(r#""version":1,"version":2"#), ["\"version\" twice", "write it once"]),
         (host(r#""seq":1"#), ["`version` is missing", "a counter alone"]),
         (host(r#""version":1,"removed":1"#), ["`removed` is an integer", "true or false"]),
         (r#"{"kind":"tombstone","hostname":"a..b"}"#.to_owned(), ["`hostname`", "label"]),
@@ -162,7 +164,7 @@ fn mistakes_are_named() {
 #[test]
 fn ambiguous_and_oversized_lines_are_refused() {
     let twice = r#"{"kind":"tombstone","hostname":"a.b","hostname":"c.d","version":1,"reason":"x"}"#;
-    assert!(matches!(refused(twice), ChangeError::NotJson(_)));
+    assert!(matches!(refused(twice), ChangeError::Members { .. }));
     let endpoint = r#"{"ip":"10.0.0.1","port":80,"state":"healthy"}"#;
     let set = |endpoints: &str| {
         format!(
