@@ -147,6 +147,9 @@ pub struct OriginOptions {
     /// Octets of the fixed answer's body
     #[arg(long, value_name = "OCTETS", default_value = "1024", value_parser = body_octets)]
     pub size: usize,
+    /// The fixed answer's body instead, as a line of its own
+    #[arg(long, value_name = "TEXT", conflicts_with = "size")]
+    pub text: Option<String>,
     /// Field lines of an answer, at least 2
     #[arg(long, value_name = "N", default_value = "8", value_parser = answer_fields)]
     pub fields: usize,

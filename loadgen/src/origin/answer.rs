@@ -5,8 +5,6 @@ use std::time::{Duration, Instant, SystemTime};
 use ringway::proto::date::HttpDate;
 use ringway::proto::http1::Framing;
 
-use crate::pattern;
-
 /// Fields behind Date and the one that frames, in this order; beyond these, numbered ones.
 const FIELDS: [&str; 6] = [
     "Server: ringway-loadgen\r\n",
@@ -31,8 +29,8 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// A fixed body of `size` octets of the pattern, and heads with `fields` field lines.
-    pub(super) fn new(size: usize, fields: usize, seed: u64, now: Instant) -> Self {
+    /// A fixed answer with that body, and heads with `fields` field lines.
+    pub(super) fn new(body: &[u8], fields: usize, now: Instant) -> Self {
         let numbered = (0..).map(|n| format!("X-Filler-{n}: 0123456789abcdef\r\n"));
         let named = FIELDS.iter().map(|field| (*field).to_owned());
         let date = HttpDate::from_unix_seconds(0);
@@ -44,10 +42,9 @@ impl Answers {
             date_until: now,
         };
         let mut fixed = Vec::new();
-        answers.write_head(&mut fixed, 200, Framing::Length(size as u64), true, &[]);
+        answers.write_head(&mut fixed, 200, Framing::Length(body.len() as u64), true, &[]);
         answers.fixed_head = fixed.len();
-        fixed.resize(answers.fixed_head + size, 0);
-        pattern::fill(seed, 0, &mut fixed[answers.fixed_head..]);
+        fixed.extend_from_slice(body);
         answers.fixed = fixed;
         answers.refresh(now);
         answers
@@ -120,7 +117,7 @@ mod tests {
     fn the_fixed_answer_has_its_fields_and_body() {
         let now = Instant::now();
         for fields in [2, 8, 12] {
-            let answers = Answers::new(1024, fields, 3, now);
+            let answers = Answers::new(&[7; 1024], fields, now);
             let octets = answers.fixed();
             let mut head = ResponseHead::new();
             let Parsed::Complete { len } = head.parse(octets, Method::Get).unwrap() else {
@@ -128,17 +125,15 @@ mod tests {
             };
             assert_eq!(octets[..len].iter().filter(|octet| **octet == b'\n').count(), 1 + fields + 1);
             assert_eq!((head.status(), head.framing()), (200, Framing::Length(1024)));
-            let mut body = [0; 1024];
-            pattern::fill(3, 0, &mut body);
-            assert_eq!(answers.fixed_body(), body);
-            assert_eq!([answers.fixed_head(), &body].concat(), octets);
+            assert_eq!(answers.fixed_body(), [7; 1024]);
+            assert_eq!([answers.fixed_head(), &[7; 1024]].concat(), octets);
         }
     }
 
     #[test]
     fn dates_are_renewed_by_the_second() {
         let now = Instant::now();
-        let mut answers = Answers::new(0, 8, 1, now);
+        let mut answers = Answers::new(b"", 8, now);
         assert!(answers.date_until > now && answers.date_until <= now + Duration::from_secs(1));
         assert!(!answers.fixed().windows(4).any(|year| year == b"1970"));
         let (before, until) = (answers.fixed.clone(), answers.date_until);

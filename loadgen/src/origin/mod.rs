@@ -21,8 +21,8 @@ use self::play::{Play, Stage};
 use crate::cli::{ListenOn, OriginOptions};
 use crate::dataset::standard_origins;
 use crate::error::Error;
-use crate::limits;
 use crate::run::{core_options, no_core, print};
+use crate::{limits, pattern};
 
 enum Event {
     Signal,
@@ -45,12 +45,13 @@ pub fn origin(options: &OriginOptions) -> Result<(), Error> {
     let (sockets, addresses) = bind_all(&addresses)?;
     let told_of_script = script.as_ref().map(|script| format!("plan: {} (seed {seed})\n", script.about));
     let (tell, told) = mpsc::channel();
-    let (size, fields, bound, failed) = (options.size, options.fields, addresses.clone(), tell.clone());
+    let (body, fields, bound, failed) =
+        (body(options, seed), options.fields, addresses.clone(), tell.clone());
     let main = move |core: Core, _| async move {
         // Whoever cannot be told has ended already.
         let stage = Stage::new(bound, Box::new(move |why| drop(failed.send(Event::Failed(why)))));
         let play = script.map(|script| Play::new(script, seed, Rc::clone(&stage)));
-        let site = Rc::new(serve::Site::new(&core, size, fields, seed, play));
+        let site = Rc::new(serve::Site::new(&core, &body, fields, seed, play));
         stage.listen(&core, &site, sockets);
     };
     let signal = tell.clone();
@@ -68,6 +69,16 @@ pub fn origin(options: &OriginOptions) -> Result<(), Error> {
         }
         Ok(Event::CoreEnded) => thread.join().map_err(no_core),
     }
+}
+
+/// Of the fixed answer.
+fn body(options: &OriginOptions, seed: u64) -> Vec<u8> {
+    if let Some(text) = &options.text {
+        return format!("{text}\n").into_bytes();
+    }
+    let mut body = vec![0; options.size];
+    pattern::fill(seed, 0, &mut body);
+    body
 }
 
 fn addresses(options: &OriginOptions) -> Result<Vec<SocketAddr>, Error> {

@@ -31,8 +31,8 @@ pub(super) struct Site {
 }
 
 impl Site {
-    pub(super) fn new(core: &Core, size: usize, fields: usize, seed: u64, play: Option<Play>) -> Self {
-        let answers = RefCell::new(Answers::new(size, fields, seed, core.now()));
+    pub(super) fn new(core: &Core, body: &[u8], fields: usize, seed: u64, play: Option<Play>) -> Self {
+        let answers = RefCell::new(Answers::new(body, fields, core.now()));
         Self { core: core.clone(), alarm: Alarm::new(core), seed, answers, play }
     }
 }
