@@ -1,4 +1,4 @@
-//! The command line: `compare`, `neighbours`, `generators`, `micro`, `ratchet`. Exit codes: 0 measured, 1 a gate or ratchet was missed, 2
+//! The command line: `compare`, `neighbours`, `churn`, `generators`, `micro`, `ratchet`. Exit codes: 0 measured, 1 a gate or ratchet was missed, 2
 //! usage, 3 the measurement could not be made.
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::peers::{Peer, Programs};
 use crate::report::{self, Run};
 use crate::rounds::Plan;
 use crate::scene::{ORIGIN_PORT, Scene};
-use crate::{generators, interrupt, micro, neighbours, owned, ratchet};
+use crate::{churn, generators, interrupt, micro, neighbours, owned, ratchet};
 
 const MISSED: u8 = 1;
 const NOT_MEASURED: u8 = 3;
@@ -35,6 +35,8 @@ enum Command {
     Compare(CompareArgs),
     /// What services in trouble cost the others: latency at half load, in windows that take turns
     Neighbours(NeighboursArgs),
+    /// What changes to the table cost those who ask, and whether answers stay right
+    Churn(ChurnArgs),
     /// ringway-loadgen beside wrk, oha and h2load: CPU per request at one rate, and what each says of a stall
     Generators(GeneratorsArgs),
     /// Nanoseconds per operation of the parts: head parse, look-up, apply, pick
@@ -123,6 +125,28 @@ struct NeighboursArgs {
 }
 
 #[derive(Debug, Args)]
+struct ChurnArgs {
+    #[command(flatten)]
+    bed: Bed,
+    /// Pairs of windows, one without changes and one with
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Length of a window
+    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    /// Changes a second
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 1_000,
+        value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    rate: u64,
+    /// Length of the part in which answers are judged
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    steady: u64,
+    /// Changes appended at once at the end
+    #[arg(long, value_name = "COUNT", default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    burst: u64,
+}
+
+#[derive(Debug, Args)]
 struct GeneratorsArgs {
     /// ringway-loadgen [default: beside this program]
     #[arg(long, value_name = "PATH")]
@@ -199,6 +223,7 @@ pub fn run() -> ExitCode {
     let done = interrupt::install().map_err(Failure::file("signals")).and_then(|()| match line.command {
         Command::Compare(args) => compare(&args, &mut out),
         Command::Neighbours(args) => neighbours(&args, &mut out),
+        Command::Churn(args) => churn(&args, &mut out),
         Command::Generators(args) => generators(&args, &mut out),
         Command::Micro(args) => micro::run(&args, &mut out),
         Command::Ratchet(args) => ratchet(&args, &mut out),
@@ -257,6 +282,29 @@ fn neighbours(args: &NeighboursArgs, out: &mut impl Write) -> Result<bool, Failu
         figures,
     };
     let kept = report::keep(&run, &[], "neighbours", &args.bed.out)?;
+    report::print(&run, out)
+        .and_then(|()| writeln!(out, "Kept with all windows: {}", kept.display()))
+        .map_err(Failure::file("standard output"))?;
+    Ok(true)
+}
+
+fn churn(args: &ChurnArgs, out: &mut impl Write) -> Result<bool, Failure> {
+    let mut scene = args.bed.scene()?;
+    let plan = Plan::of(usize::from(args.rounds));
+    let machine = Machine::of_this();
+    let options = churn::Options {
+        programs: args.bed.programs(),
+        plan,
+        seconds: args.seconds,
+        rate: args.rate,
+        steady: args.steady,
+        burst: args.burst,
+    };
+    let figures = churn::run(&options, &mut scene)?;
+    let conditions = format!("{}; {} changes a second", args.bed.conditions(args.seconds), args.rate);
+    let versions = versions(&[Peer::Ringway, Peer::Nginx], &options.programs);
+    let run = Run { machine, versions, conditions, rounds: plan.rounds, figures };
+    let kept = report::keep(&run, &[], "churn", &args.bed.out)?;
     report::print(&run, out)
         .and_then(|()| writeln!(out, "Kept with all windows: {}", kept.display()))
         .map_err(Failure::file("standard output"))?;

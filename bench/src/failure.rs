@@ -41,6 +41,16 @@ pub enum Failure {
     Snapshot { path: PathBuf, what: String },
     #[error("{name} did not say what came of its run; its output:\n{output}")]
     Unreadable { name: String, output: String },
+    #[error("this is about a table that changes; give it one with --dataset HOSTS")]
+    NoDataSet,
+    #[error("changes could not be appended: their thread has ended")]
+    Changes,
+    #[error(
+        "all of {hosts} hosts are among those that {changes} changes concern; give --dataset more, or --rate and --steady less"
+    )]
+    AllChange { hosts: u64, changes: u64 },
+    #[error("{seconds} s after {appended} changes were appended {visible} of them are served")]
+    Behind { visible: u64, appended: u64, seconds: u64 },
     #[error("interrupted")]
     Interrupted,
 }

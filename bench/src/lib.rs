@@ -5,10 +5,12 @@
 //! ```text
 //! cli ──▶ compare ──▶ peers (configured alike) ──▶ rounds (turns A B A B) ──▶ stats ──▶ report
 //!    ├──▶ neighbours ringway alone, windows with and without services in trouble
+//!    ├──▶ churn      ringway alone, windows with and without changes; then changes for minutes, and a burst
 //!    ├──▶ generators ringway-loadgen beside wrk, oha and h2load
 //!    ├──▶ micro      closures timed: head parse, look-up, apply, pick
 //!    └──▶ ratchet    io_uring_enter calls and callgrind instructions per request
 //! ```
+pub mod churn;
 pub mod cli;
 pub mod client;
 pub mod compare;
@@ -16,6 +18,8 @@ pub mod data_set;
 pub mod failure;
 pub mod generator;
 pub mod generators;
+pub mod half_load;
+pub mod histogram;
 pub mod interrupt;
 pub mod limits;
 pub mod machine;

@@ -36,6 +36,8 @@ pub struct Scene {
     pub origins: Vec<SocketAddr>,
     /// Services beside those, for ringway alone: a host name and its one endpoint.
     pub neighbours: Vec<(String, SocketAddr)>,
+    /// The file whose changes the router follows; it has none.
+    pub changes: Option<PathBuf>,
     hosts_argument: String,
     _origin: Owned,
 }
@@ -83,6 +85,7 @@ impl Scene {
             hosts,
             origins,
             neighbours,
+            changes: None,
             hosts_argument,
             _origin: origin,
         })
@@ -90,6 +93,13 @@ impl Scene {
 
     pub fn dir(&self) -> &Path {
         self.dir.path()
+    }
+
+    /// From now on these of the data set are asked for.
+    pub fn ask_for(&mut self, hosts: &[String]) -> Result<(), Failure> {
+        let file = self.write("asked.txt", &(hosts.join("\n") + "\n"))?;
+        self.hosts_argument = file.display().to_string();
+        Ok(())
     }
 
     /// A host name that every peer knows.

@@ -5,7 +5,9 @@ mod crowd;
 mod troubled;
 
 use crate::failure::Failure;
-use crate::generator::{Latency, Load};
+use crate::generator::Latency;
+use crate::half_load;
+use crate::histogram::Histogram;
 use crate::peers::{Idle, Peer, Programs, Running};
 use crate::progress::Progress;
 use crate::report::{Figure, Unit};
@@ -16,10 +18,7 @@ use crate::stats::median;
 use crowd::Crowd;
 use troubled::Troubled;
 
-/// Connections of the open loop.
-const CONNECTIONS: u32 = 64;
-/// Seconds of a window before latencies are kept.
-const WARM_UP: u64 = 1;
+const LOOP_LAG: &str = "ringway_loop_lag_seconds";
 /// Windows whose 99th percentile may be as much higher.
 const GOAL: f64 = 1.05;
 
@@ -36,21 +35,24 @@ pub fn run(options: &Options, scene: &mut Scene) -> Result<Vec<Figure>, Failure>
     let troubled = Troubled::start()?;
     scene.neighbours = troubled.services();
     let progress = Progress::over(2 * options.plan.rounds as u64);
-    let rate = half_of_nginx(options, scene, &progress)?;
+    let rate = half_load::rate(&options.programs, scene, options.seconds, &progress)?;
     progress.say("starting ringway".to_owned());
     let ringway = Running::start(Peer::Ringway, &options.programs, Idle::Adaptive, scene)?;
     let crowd = Crowd::start(ringway.address, &scene.neighbours);
-    let load =
-        Load { connections: CONNECTIONS, seconds: options.seconds, warm_up: WARM_UP, rate: Some(rate) };
+    let load = half_load::load(rate, options.seconds);
     let names = ["neighbours healthy", "neighbours in trouble"];
+    let mut lags = [Histogram::default(), Histogram::default()];
     let turns = take_turns("half load", &names, options.plan, &progress, |index| {
         troubled.set(index == 1);
         crowd.count_as(index);
-        measure(
+        let before = Histogram::of(&ringway, LOOP_LAG)?;
+        let turn = measure(
             || ringway.cpu_time(),
             // Fails if one request of the healthy services does.
             || scene.generator.run("ringway", ringway.address, load, scene.hosts_argument(), scene.dir()),
-        )
+        )?;
+        lags[index].add(&before, &Histogram::of(&ringway, LOOP_LAG)?);
+        Ok(turn)
     })?;
     let figure = |quantile: &str, of: fn(&Latency) -> f64| {
         let what =
@@ -66,20 +68,20 @@ pub fn run(options: &Options, scene: &mut Scene) -> Result<Vec<Figure>, Failure>
                 crowd.told()
             ))
     };
-    Ok(vec![figure("p50", |latency| latency.p50), figure("p99", |latency| latency.p99)])
+    let latencies = [figure("p50", |latency| latency.p50), figure("p99", |latency| latency.p99)];
+    Ok(latencies.into_iter().chain(loop_lag(&lags)).collect())
+}
+
+/// What stands in for a latency that is not resolved: the 99th percentile of the router's turns, of all windows of a kind.
+fn loop_lag(lags: &[Histogram; 2]) -> Option<Figure> {
+    let [healthy, trouble] = [lags[0].quantile(0.99)?, lags[1].quantile(0.99)?];
+    let what = "loop lag's p99 with neighbours in trouble over that without".to_owned();
+    let values = vec![(Peer::Ringway, vec![trouble / healthy])];
+    let figure = Figure::new("neighbours_loop_lag_p99".to_owned(), what, Unit::Share, values);
+    let note = format!("{healthy:.0} µs without, {trouble:.0} µs with, of all windows");
+    Some(figure.goal(None, GOAL).note(note))
 }
 
 fn each(turns: &Turns, index: usize, of: fn(&Latency) -> f64) -> Vec<f64> {
     turns.of[index].iter().map(|turn| of(&turn.outcome.latency_us)).collect()
-}
-
-/// Half of what nginx carries at most, measured here and now.
-fn half_of_nginx(options: &Options, scene: &Scene, progress: &Progress) -> Result<u64, Failure> {
-    progress.say("nginx's saturation".to_owned());
-    let nginx = Running::start(Peer::Nginx, &options.programs, Idle::Park, scene)?;
-    let load = Load { connections: CONNECTIONS, seconds: options.seconds, warm_up: WARM_UP, rate: None };
-    let most = scene.generator.run("nginx", nginx.address, load, scene.hosts_argument(), scene.dir())?;
-    // Positive and far below 2^53.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    Ok((most.rps / 2.0).max(1.0) as u64)
 }

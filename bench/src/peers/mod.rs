@@ -134,11 +134,19 @@ impl Running {
 
     /// The sum of `counter` over its labels in the peer's own metrics.
     pub fn counter(&self, counter: &str) -> Result<u64, Failure> {
-        let name = || self.peer.name().to_owned();
-        let text = get(self.admin, "localhost", "/metrics")
-            .map_err(|error| Failure::NoCounter { name: name(), counter: format!("an answer ({error})") })?;
-        sum_of(&String::from_utf8_lossy(&text), counter)
-            .ok_or_else(|| Failure::NoCounter { name: name(), counter: counter.to_owned() })
+        sum_of(&self.metrics()?, counter).ok_or_else(|| self.lacks(counter))
+    }
+
+    /// The peer's own metrics, in Prometheus' text format.
+    pub fn metrics(&self) -> Result<String, Failure> {
+        let text = get(self.admin, "localhost", "/metrics");
+        let text = text.map_err(|error| self.lacks(&format!("an answer ({error})")))?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// What to say of metrics that lack `counter`.
+    pub fn lacks(&self, counter: &str) -> Failure {
+        Failure::NoCounter { name: self.peer.name().to_owned(), counter: counter.to_owned() }
     }
 }
 

@@ -15,6 +15,10 @@ pub(super) fn prepare(program: &Path, idle: Idle, scene: &Scene) -> Result<Prepa
         Some(data_set) => format!("  snapshot: {}", data_set.snapshot().display()),
         None => String::new(),
     };
+    let feed = match &scene.changes {
+        Some(path) => format!("{{ kind: file, path: {} }}", path.display()),
+        None => "{ kind: inline }".to_owned(),
+    };
     let services = services(scene);
     let idle = match idle {
         Idle::Park => "park",
@@ -31,6 +35,7 @@ pub(super) fn prepare(program: &Path, idle: Idle, scene: &Scene) -> Result<Prepa
             ("ADMIN", &admin.to_string()),
             ("LOG_SHARE", &(f64::from(LOG_PERCENT) / 100.0).to_string()),
             ("SNAPSHOT", &snapshot),
+            ("FEED", &feed),
             ("SERVICES", &services),
         ],
     );

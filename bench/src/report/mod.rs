@@ -19,6 +19,7 @@ pub enum Unit {
     Share,
     PerSecond,
     Octets,
+    Count,
 }
 
 /// A goal: the subject's figure, or its ratio to a peer's, at most this.

@@ -85,6 +85,7 @@ fn number(value: f64, unit: Unit) -> String {
         Unit::Share => format!("{:.1} %", 100.0 * value),
         Unit::PerSecond => format!("{value:.0}/s"),
         Unit::Octets => format!("{value:.0} B"),
+        Unit::Count => format!("{value:.0}"),
     }
 }
 
