@@ -183,6 +183,33 @@ pub const CHORES_RETRY_MOST_MS: u64 = 60_000;
 /// How often it is told that the table has no room, in milliseconds.
 pub const FULL_TOLD_MS: u64 = 60_000;
 
+// Guards.
+/// Sets of endpoints that lose their last healthy one in a minute: this part of all sets, but at least so many; more are
+/// held.
+pub const GUARD_EMPTIED_PART: u64 = 100;
+pub const GUARD_EMPTIED_LEAST: u64 = 100;
+/// What a total, or a set, is compared with is the most that it had so lately, in milliseconds.
+pub const GUARD_WINDOW_MS: u64 = 3_600_000;
+/// Healthy endpoints, of all sets and of one, below which a fall by a half is nothing unusual.
+pub const GUARD_FLEET_LEAST: u64 = 200;
+pub const GUARD_SERVICE_LEAST: u64 = 20;
+/// Changes held; beyond, the feed waits. And large sets whose fall is remembered; beyond, more are not.
+pub const GUARD_HELD: usize = 1 << 18;
+pub const GUARD_SERVICES: usize = 1 << 16;
+/// How long a change is held that nobody acknowledges, and how long nothing more is held when somebody has, in
+/// milliseconds.
+pub const GUARD_EXPIRES_MS: u64 = 1_800_000;
+pub const GUARD_ACKNOWLEDGED_MS: u64 = 600_000;
+/// How long after a look at held changes that found none to let go the next is taken, in milliseconds: they must not delay
+/// others.
+pub const GUARD_PAUSE_MS: u64 = 50;
+/// Held changes that are looked at together whether they may go, and keys of such that are shown.
+pub const GUARD_LOOK: usize = 256;
+pub const GUARD_SHOWN: usize = 20;
+/// How often it is told that guards hold changes, and shown what they hold, in milliseconds.
+pub const GUARD_TOLD_MS: u64 = 10_000;
+pub const GUARD_SHOW_MS: u64 = 1_000;
+
 const _: () = assert!(FEED_PUBLICATIONS < MAILBOX_MESSAGES, "a publication always finds room in a mailbox");
 
 // Edge, per core.

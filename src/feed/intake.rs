@@ -1,15 +1,17 @@
 //! From a line to the table, and what was made of it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ringway_state::change::{self, ChangeError, Meaning};
 use ringway_state::id::HostName;
-use ringway_state::record::{Change, HostValue, Record};
+use ringway_state::record::{Change, HostValue, Key, Record};
 use ringway_state::{HostHit, Outcome, Refusal, Table};
 
 use super::file::Text;
+use super::guards::{Effect, Guards, Judgement, Rule, healthy};
 use crate::causes::with_causes;
+use crate::limits::{GUARD_HELD, GUARD_PAUSE_MS};
 use crate::observe::FeedStats;
 
 /// The table, and what comes into it. The only writer there is.
@@ -17,7 +19,12 @@ pub(super) struct Intake {
     table: Table,
     /// Host names that have lost the service that they had, since this was asked last.
     cut: Vec<HostName>,
-    /// A change that the table had no room for.
+    guards: Guards,
+    /// They may hold something.
+    is_guarded: bool,
+    /// When it was looked in vain whether they may let something go.
+    looked: Option<Instant>,
+    /// A change that there was no room for.
     waiting: Option<Change>,
     stats: Arc<FeedStats>,
 }
@@ -31,8 +38,19 @@ pub(super) enum Verdict {
     Nothing,
     /// It is refused whole. Its sender's fault.
     Refused(Bad),
-    /// The table has no room now. The change waits here, and [`Intake::again`] tries it again.
-    Full(Refusal),
+    /// A guard holds it.
+    Held(Rule),
+    /// There is no room for it now. The change waits here, and [`Intake::again`] tries it again.
+    Full(Full),
+}
+
+/// What has no room.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Full {
+    #[error(transparent)]
+    Table(#[from] Refusal),
+    #[error("the guards hold {GUARD_HELD} changes, their most; see /v1/guards")]
+    Guards,
 }
 
 /// Why a line is refused.
@@ -64,6 +82,8 @@ impl BadReason {
     }
 }
 
+const PAUSE: Duration = Duration::from_millis(GUARD_PAUSE_MS);
+
 impl Bad {
     fn of(error: &ChangeError) -> Bad {
         let reason = match error {
@@ -77,7 +97,27 @@ impl Bad {
 
 impl Intake {
     pub(super) fn new(table: Table, stats: Arc<FeedStats>) -> Intake {
-        Intake { table, cut: Vec::new(), waiting: None, stats }
+        let view = table.publish();
+        let sets =
+            view.levels().iter().chain(view.base()).map(|file| file.header().counts.endpoint_sets).sum();
+        Intake {
+            table,
+            cut: Vec::new(),
+            guards: Guards::new(sets),
+            is_guarded: false,
+            looked: None,
+            waiting: None,
+            stats,
+        }
+    }
+
+    /// From now on changes are held that guards stand against. History, read for the first time, is no news.
+    pub(super) fn guard(&mut self) {
+        self.is_guarded = true;
+    }
+
+    pub(super) fn guards(&mut self) -> &mut Guards {
+        &mut self.guards
     }
 
     pub(super) fn table(&self) -> &Table {
@@ -118,7 +158,7 @@ impl Intake {
         };
         self.stats.unknown_fields.add(line.unknown_fields as u64);
         match line.meaning {
-            Meaning::Change(change) => self.apply(change),
+            Meaning::Change(change) => self.offer(change),
             Meaning::Nothing => Verdict::Nothing,
             Meaning::UnknownKind(_) => {
                 self.stats.unknown_kinds.inc();
@@ -129,7 +169,62 @@ impl Intake {
 
     /// Tries the change that waits, if one does.
     pub(super) fn again(&mut self) -> Verdict {
-        self.waiting.take().map_or(Verdict::Nothing, |change| self.apply(change))
+        self.waiting.take().map_or(Verdict::Nothing, |change| self.offer(change))
+    }
+
+    /// Applies a change, unless a guard stands against it.
+    pub(super) fn offer(&mut self, change: Change) -> Verdict {
+        let Record::Endpoints(..) = &change.record else { return self.apply(change) };
+        let (key, now) = (change.record.key(), Instant::now());
+        let stored = self.table.publish().change(&key);
+        if stored.as_ref().is_some_and(|stored| stored.version >= change.version) {
+            return self.apply(change);
+        }
+        let before = stored.map_or(0, |stored| healthy(&stored.record));
+        let effect = Effect { before, after: healthy(&change.record) };
+        let change = match self.is_guarded {
+            true => match self.guards.judge(change, effect, now) {
+                Judgement::Apply(change) => change,
+                Judgement::Held(rule) => return self.held(rule),
+                Judgement::Full(change) => {
+                    self.waiting = Some(change);
+                    return Verdict::Full(Full::Guards);
+                }
+            },
+            false => change,
+        };
+        self.apply_set(change, &key, effect, now)
+    }
+
+    /// Applies a change that need not be held any longer, if there is one.
+    pub(super) fn release(&mut self, now: Instant) -> Option<Verdict> {
+        if !self.guards.is_holding() || self.looked.is_some_and(|looked| now < looked + PAUSE) {
+            return None;
+        }
+        let view = self.table.publish();
+        let before = |key: &Key| view.change(key).map_or(0, |stored| healthy(&stored.record));
+        let Some(change) = self.guards.release(now, before) else {
+            self.looked = Some(now);
+            return None;
+        };
+        let change = Change::clone(&change);
+        self.stats.released.inc();
+        let key = change.record.key();
+        let effect = Effect { before: before(&key), after: healthy(&change.record) };
+        Some(self.apply_set(change, &key, effect, now))
+    }
+
+    fn apply_set(&mut self, change: Change, key: &Key, effect: Effect, now: Instant) -> Verdict {
+        let verdict = self.apply(change);
+        if verdict == Verdict::Applied {
+            self.guards.applied(key, effect, now);
+        }
+        verdict
+    }
+
+    fn held(&self, rule: Rule) -> Verdict {
+        self.stats.held(rule).inc();
+        Verdict::Held(rule)
     }
 
     /// A key of host names, and the service that it led to.
@@ -187,7 +282,7 @@ impl Intake {
             }
             Outcome::Refused(refusal) => {
                 self.waiting = Some(kept);
-                Verdict::Full(refusal)
+                Verdict::Full(refusal.into())
             }
         }
     }

@@ -11,8 +11,10 @@
 //! it as a whole, so that the main thread makes their table afresh; [`names`] tells what addresses their endpoints have.
 
 mod allowance;
+mod desk;
 mod dir;
 mod file;
+mod guards;
 mod inline;
 mod intake;
 mod names;
@@ -22,8 +24,11 @@ mod refused;
 mod store;
 mod taken;
 mod thread;
+mod watch;
 
+pub use desk::GuardDesk;
 pub use dir::{DirError, StateDir};
+pub use guards::{Holding, Rule};
 pub use inline::{InlineError, base, is_inline, table, unusable};
 pub use intake::BadReason;
 pub use names::{Known, Names};

@@ -12,6 +12,7 @@ use ringway_state::Table;
 use serde_json::Value;
 
 use super::allowance::Allowance;
+use super::desk::GuardDesk;
 use super::dir::StateDir;
 use super::file::{Begun, Follower, Look};
 use super::intake::{Intake, Verdict};
@@ -19,6 +20,7 @@ use super::publish::{Entered, Give, Publisher};
 use super::refused::Refused;
 use super::store::{Chores, Now, Stored};
 use super::taken::Taken;
+use super::watch::Watch;
 use crate::limits;
 use crate::observe::process_log::{Level, event};
 use crate::observe::{FeedStats, Readiness};
@@ -36,6 +38,7 @@ pub struct FeedParts {
     pub give: Give,
     /// Told of the table whenever it was published.
     pub show: Box<dyn FnMut(&Table) + Send>,
+    pub desk: Arc<GuardDesk>,
     pub stats: Arc<FeedStats>,
     pub readiness: Arc<Readiness>,
 }
@@ -53,9 +56,19 @@ impl FeedThread {
     /// # Errors
     /// The machine lacks descriptors, inotify instances or threads.
     pub fn start(parts: FeedParts) -> io::Result<FeedThread> {
-        let FeedParts { path, dir, stored, cores, give, show, stats, readiness } = parts;
+        let FeedParts { path, dir, stored, cores, give, show, desk, stats, readiness } = parts;
         let (follower, waker) = Follower::new(&path, stored.position())?;
-        let Stored { table, manifest, .. } = stored;
+        let Stored { table, manifest, held, is_stored } = stored;
+        desk.open(waker.clone());
+        let mut intake = Intake::new(table, Arc::clone(&stats));
+        let watch = Watch::new(desk, &mut intake, Arc::clone(&stats))?;
+        if is_stored {
+            intake.guard();
+        }
+        for change in held {
+            // It is held again, or goes: either is as good as what became of it before.
+            intake.offer(change);
+        }
         let chores = Chores::start(dir.path().to_owned(), manifest, Arc::clone(&stats), waker.clone())?;
         let refused = Refused::new(&path, dir.path(), Arc::clone(&stats));
         let stop = Arc::<AtomicBool>::default();
@@ -64,7 +77,8 @@ impl FeedThread {
             path,
             _dir: dir,
             follower,
-            intake: Intake::new(table, Arc::clone(&stats)),
+            intake,
+            watch,
             chores,
             publisher: Publisher::new(cores, give, Arc::clone(&stats)),
             show,
@@ -102,6 +116,7 @@ struct Feed {
     _dir: StateDir,
     follower: Follower,
     intake: Intake,
+    watch: Watch,
     chores: Chores,
     publisher: Publisher,
     show: Box<dyn FnMut(&Table) + Send>,
@@ -152,6 +167,7 @@ impl Feed {
             };
             self.publisher.look();
             self.refused.look(Instant::now());
+            self.watch.look(&mut self.intake, Instant::now());
             self.tell_start();
             if !matches!(taking, Taking::More) {
                 self.follower.wait(self.patience(Instant::now()));
@@ -189,18 +205,20 @@ impl Feed {
     fn turn_chores(&mut self) -> bool {
         let again = self.intake.is_waiting();
         let follower = &self.follower;
+        let held = self.chores.wants_held().then(|| self.intake.guards().held().cloned().collect());
         let now = Now {
+            held,
             at: Instant::now(),
             taken: self.publisher.taken(),
             is_starting: self.start.state != StartState::Done,
             position: &|| follower.position(again),
         };
-        self.chores.turn(self.intake.table_mut(), &now)
+        self.chores.turn(self.intake.table_mut(), now)
     }
 
     fn batch(&mut self, entered: &mut Entered) -> Taking {
         let mut left = limits::FEED_BATCH_LINES;
-        if let Some(taking) = self.take_waiting(entered) {
+        if let Some(taking) = self.take_waiting(entered).or_else(|| self.take_released(entered)) {
             return taking;
         }
         loop {
@@ -208,9 +226,10 @@ impl Feed {
                 match self.intake.line(&text) {
                     Verdict::Applied => count(entered, at),
                     Verdict::Nothing => {}
+                    Verdict::Held(rule) => self.watch.tell(rule, at),
                     Verdict::Refused(bad) => self.refused.add(place, &text, &bad, at),
-                    Verdict::Full(refusal) => {
-                        self.tell_full(&refusal.to_string());
+                    Verdict::Full(full) => {
+                        self.tell_full(&full.to_string());
                         return Taking::Waits;
                     }
                 }
@@ -239,9 +258,22 @@ impl Feed {
         match self.intake.again() {
             Verdict::Full(_) => return Some(Taking::Waits),
             Verdict::Applied => count(entered, Instant::now()),
-            Verdict::Nothing | Verdict::Refused(_) => {}
+            Verdict::Nothing | Verdict::Held(_) | Verdict::Refused(_) => {}
         }
         None
+    }
+
+    /// Applies what guards need not hold any longer.
+    fn take_released(&mut self, entered: &mut Entered) -> Option<Taking> {
+        let now = Instant::now();
+        for _ in 0..limits::FEED_BATCH_LINES {
+            match self.intake.release(now)? {
+                Verdict::Full(_) => return Some(Taking::Waits),
+                Verdict::Applied => count(entered, now),
+                Verdict::Nothing | Verdict::Held(_) | Verdict::Refused(_) => {}
+            }
+        }
+        Some(Taking::More)
     }
 
     fn tell_start(&mut self) {
@@ -250,6 +282,7 @@ impl Feed {
             StartState::Done => {}
             StartState::Publishing(sequence) if self.publisher.taken() >= sequence => {
                 self.start.state = StartState::Done;
+                self.intake.guard();
                 self.readiness.clear(READY);
                 let fields = [
                     ("file.path", path.into()),

@@ -2,8 +2,8 @@
 
 use super::cell::{Counter, Gauge};
 use super::histogram::Histogram;
-use super::registry::{count, durations, single_count, single_gauge};
-use crate::feed::BadReason;
+use super::registry::{count, durations, gauge, single_count, single_gauge};
+use crate::feed::{BadReason, Rule};
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
@@ -36,6 +36,10 @@ pub struct FeedStats {
     pub apply: Histogram,
     /// Times that the table had no room for a change.
     pub full: Counter,
+    /// Changes that guards have held, and hold now, by rule; and that they have let go.
+    held: [Counter; Rule::ALL.len()],
+    holding: [Gauge; Rule::ALL.len()],
+    pub released: Counter,
     /// Files of the table that were made and put to use, by what they are.
     pub flushes: Counter,
     pub merges: Counter,
@@ -51,6 +55,14 @@ pub struct FeedStats {
 impl FeedStats {
     pub fn refused(&self, reason: BadReason) -> &Counter {
         &self.refused[reason as usize]
+    }
+
+    pub fn held(&self, rule: Rule) -> &Counter {
+        &self.held[rule as usize]
+    }
+
+    pub fn holding(&self, rule: Rule) -> &Gauge {
+        &self.holding[rule as usize]
     }
 
     /// Everything that the source has is applied.
@@ -72,6 +84,7 @@ impl FeedStats {
     pub(super) fn encode(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
         self.lines_of(out)?;
         self.chores(out)?;
+        self.guards(out)?;
         let help = "Changes refused whole, by what is wrong with them; state.dir keeps the last.";
         let mut family = out.encode_descriptor("ringway_feed_refused", help, None, MetricType::Counter)?;
         for reason in BadReason::ALL {
@@ -93,6 +106,22 @@ impl FeedStats {
             single_gauge(out, "ringway_feed_lag", help, Some(&Unit::Seconds), lag)?;
         }
         Ok(())
+    }
+
+    fn guards(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help =
+            "Changes of endpoints held back, since too many would be lost, by the rule that held them.";
+        let mut family = out.encode_descriptor("ringway_guard_held", help, None, MetricType::Counter)?;
+        for rule in Rule::ALL {
+            count(&mut family, &[("rule", rule.as_str())], self.held(rule).get())?;
+        }
+        let help = "Changes of endpoints that are held back now. More than 0 asks for somebody to look at /v1/guards.";
+        let mut family = out.encode_descriptor("ringway_guard_holding", help, None, MetricType::Gauge)?;
+        for rule in Rule::ALL {
+            gauge(&mut family, &[("rule", rule.as_str())], self.holding(rule).get())?;
+        }
+        let help = "Changes that were held and then applied: there was room for them, they were acknowledged, or they expired.";
+        single_count(out, "ringway_guard_released", help, self.released.get())
     }
 
     fn chores(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

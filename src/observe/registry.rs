@@ -325,7 +325,7 @@ pub(super) fn count(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet
     family.encode_family(labels)?.encode_counter::<NoLabelSet, u64, u64>(&total, None)
 }
 
-fn gauge(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet, level: u64) -> fmt::Result {
+pub(super) fn gauge(family: &mut MetricEncoder<'_>, labels: &impl EncodeLabelSet, level: u64) -> fmt::Result {
     family.encode_family(labels)?.encode_gauge(&level)
 }
 

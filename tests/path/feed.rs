@@ -46,7 +46,7 @@ fn a_file_is_read_before_ready_and_followed() {
     assert_eq!(router.metric("ringway_feed_lines_total"), 7);
     assert_eq!(router.metric("ringway_feed_applied_total"), 6);
     assert_eq!(router.metric("ringway_feed_stale_total"), 1);
-    assert_eq!(router.metric("ringway_feed_visible_duration_seconds_count"), 6);
+    router.wait_metric("ringway_feed_visible_duration_seconds_count", 6);
     assert_eq!(router.metric("ringway_table_overlay_keys"), 3);
 }
 

@@ -18,7 +18,7 @@ use super::router::{First, News, Router, Shown, Source};
 use crate::causes::with_causes;
 use crate::config::{Config, Cores, Feed, ListenAddress, LogPath};
 use crate::edge::explain::Ask;
-use crate::feed::{self, DirError, InlineError, Names, StateDir, StoreError};
+use crate::feed::{self, DirError, GuardDesk, InlineError, Names, StateDir, StoreError};
 use crate::limits;
 use crate::observe::access::LogError;
 use crate::observe::admin::{self, Admin, AdminError};
@@ -107,7 +107,8 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let first = First { source, open_max, fronts: opened.cores };
     let node = labels(&running.config);
     let mut router = Router::start(running, &cpus, first, shown.clone(), &news)?;
-    let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), &news))?;
+    let guards = Arc::clone(&shown.guards);
+    let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), guards, &news))?;
     signals(&router, news)?;
     event(
         Level::Info,
@@ -146,11 +147,12 @@ fn warn_if(what: Option<impl std::fmt::Display>) {
 }
 
 /// What the admin listener shows, and what can be asked of it.
-fn asked(registry: Registry, news: &mpsc::Sender<News>) -> Admin {
+fn asked(registry: Registry, guards: Arc<GuardDesk>, news: &mpsc::Sender<News>) -> Admin {
     let (drain, reload, explain) =
         (Mutex::new(news.clone()), Mutex::new(news.clone()), Mutex::new(news.clone()));
     Admin {
         registry: Arc::new(registry),
+        guards,
         drain: Box::new(move || tell(&drain, News::Drain)),
         reload: Box::new(move |done| tell(&reload, News::Reload(done))),
         explain: Box::new(move |query, done| {

@@ -16,7 +16,7 @@ use crate::config::{Config, Feed, Idle};
 use crate::edge::explain::{Ask, Explanation, annotate};
 use crate::edge::on_core::{self, Configuration, CoreParts, Order};
 use crate::edge::settings::Settings;
-use crate::feed::{FeedParts, FeedThread, Publication, StateDir, Stored, Taken};
+use crate::feed::{FeedParts, FeedThread, GuardDesk, Publication, StateDir, Stored, Taken};
 use crate::limits;
 use crate::observe::access::{self, LogSource, LogWriter};
 use crate::observe::admin::{Reloaded, Tell, TellExplained};
@@ -49,6 +49,7 @@ pub(super) struct Shown {
     pub(super) stats: Arc<ConfigStats>,
     pub(super) errors: Arc<ServiceErrors>,
     pub(super) feed: Arc<FeedStats>,
+    pub(super) guards: Arc<GuardDesk>,
     figures: Arc<Mutex<TableFigures>>,
 }
 
@@ -392,6 +393,7 @@ fn follow(
         cores: taken,
         give: Box::new(give),
         show: Box::new(move |table| figures_of.show(figures(table))),
+        desk: Arc::clone(&shown.guards),
         stats: Arc::clone(&shown.feed),
         readiness: Arc::clone(&shown.readiness),
     };

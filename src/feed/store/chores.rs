@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ringway_state::record::Change;
 use ringway_state::snapshot::Snapshot;
 use ringway_state::{Built, Due, Forget, Refusal, Retired, Table, Work};
 use serde_json::Value;
@@ -67,6 +68,8 @@ pub(in crate::feed) struct Now<'a> {
     pub(in crate::feed) is_starting: bool,
     /// Up to where everything is in the table.
     pub(in crate::feed) position: &'a dyn Fn() -> Option<Position>,
+    /// What guards hold, if [`Chores::wants_held`].
+    pub(in crate::feed) held: Option<Vec<Arc<Change>>>,
 }
 
 impl Chores {
@@ -94,7 +97,7 @@ impl Chores {
     }
 
     /// Takes the next step, if there is one. True if the table stands on other files: it is to be published.
-    pub(in crate::feed) fn turn(&mut self, table: &mut Table, now: &Now<'_>) -> bool {
+    pub(in crate::feed) fn turn(&mut self, table: &mut Table, now: Now<'_>) -> bool {
         if let Some(done) = self.housekeeper.done() {
             self.done(done, now.at);
         }
@@ -108,6 +111,11 @@ impl Chores {
     /// What the overlay holds now is nowhere else: the feed's file is another. It becomes a level, however little it is.
     pub(in crate::feed) fn keep_all(&mut self) {
         self.is_alone = true;
+    }
+
+    /// Whether the next turn may put on record what guards hold.
+    pub(in crate::feed) fn wants_held(&self) -> bool {
+        self.is_new
     }
 
     /// The table was published, and whatever was retired before goes when every core has it.
@@ -192,17 +200,17 @@ impl Chores {
         }
     }
 
-    fn begin(&mut self, table: &mut Table, now: &Now<'_>) {
+    fn begin(&mut self, table: &mut Table, mut now: Now<'_>) {
         let is_taken = |waiting: &Waiting| waiting.until.is_some_and(|until| until <= now.taken);
-        if self.is_new && self.retired.iter().all(is_taken) {
-            return self.commit(table);
+        if let (true, Some(held)) = (self.is_new && self.retired.iter().all(is_taken), now.held.take()) {
+            return self.commit(table, held);
         }
         if self.is_new {
             return;
         }
         let due = match table.due() {
-            Some(Due::Flush) if self.built.is_none() => self.flush(table, now),
-            None if self.is_alone && self.built.is_none() => self.flush(table, now),
+            Some(Due::Flush) if self.built.is_none() => self.flush(table, &now),
+            None if self.is_alone && self.built.is_none() => self.flush(table, &now),
             Some(Due::Merge(levels)) => table.merge(levels).ok().map(|work| (work, Kind::Merge)),
             _ if self.is_base_due(table) && !now.is_starting => {
                 Some((table.rebuild(Forget::Nothing), Kind::Base))
@@ -237,7 +245,7 @@ impl Chores {
         !view.levels().is_empty() && is_old && self.built.is_none()
     }
 
-    fn commit(&mut self, table: &Table) {
+    fn commit(&mut self, table: &Table, held: Vec<Arc<Change>>) {
         let view = table.publish();
         let name = |file: &Arc<Snapshot>| {
             let path = file.path();
@@ -259,7 +267,9 @@ impl Chores {
         self.is_new = false;
         let retired = std::mem::take(&mut self.retired).into_iter().map(|waiting| waiting.retired).collect();
         let keep = self.built.as_ref().map(|(making, _)| making.name.clone());
-        let commit = Commit { manifest: self.manifest.clone(), adopt, retired, keep };
+        let held = (!held.is_empty()).then(|| (held, self.manifest.take_held_name()));
+        self.manifest.held = held.as_ref().map(|(_, name)| name.clone());
+        let commit = Commit { manifest: self.manifest.clone(), adopt, held, retired, keep };
         self.housekeeper.begin(Job::Commit(Box::new(commit)));
     }
 }

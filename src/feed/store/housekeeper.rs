@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
+use ringway_state::record::Change;
 use ringway_state::snapshot::Progress;
 use ringway_state::{Built, Retired, Work, WorkError};
 
+use super::held;
 use super::manifest::{Manifest, clean};
 use crate::limits;
 use crate::observe::FeedStats;
@@ -28,6 +30,8 @@ pub(super) struct Commit {
     pub(super) manifest: Manifest,
     /// A base that stands elsewhere, and its name in the folder.
     pub(super) adopt: Option<(PathBuf, String)>,
+    /// What guards hold, and the name of its file.
+    pub(super) held: Option<(Vec<Arc<Change>>, String)>,
     /// What no core looks at any more.
     pub(super) retired: Vec<Retired>,
     /// A file that is not on record yet.
@@ -117,9 +121,12 @@ fn act(job: Job, dir: &Path, stats: &FeedStats) -> Done {
 }
 
 fn put_on_record(commit: Commit, dir: &Path) -> io::Result<()> {
-    let Commit { manifest, adopt, retired, keep } = commit;
+    let Commit { manifest, adopt, held, retired, keep } = commit;
     if let Some((from, name)) = adopt {
         adopt_file(&from, &dir.join(name))?;
+    }
+    if let Some((held, name)) = held {
+        held::write(&dir.join(name), &held)?;
     }
     manifest.write(dir)?;
     // Unmapped before the file goes, so that its room is free then.

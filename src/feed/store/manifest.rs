@@ -23,6 +23,8 @@ pub(in crate::feed) struct Manifest {
     pub(super) next: u64,
     /// When the base was made: seconds since 1970.
     pub(super) base_made: u64,
+    /// Changes that guards hold back, and that are in no other file.
+    pub(super) held: Option<String>,
     /// All of the feed before it is in these files; none if it has to be read from its start.
     pub(super) feed: Option<Position>,
 }
@@ -68,23 +70,26 @@ impl Manifest {
     }
 
     pub(super) fn files(&self) -> impl Iterator<Item = &str> {
-        self.levels.iter().chain(&self.base).map(String::as_str)
+        self.levels.iter().chain(&self.base).chain(&self.held).map(String::as_str)
     }
 
+    /// Of a new file of the table.
     pub(super) fn take_name(&mut self) -> String {
         self.next += 1;
-        name_of(self.next - 1)
+        format!("{}.snap", self.next - 1)
     }
-}
 
-fn name_of(number: u64) -> String {
-    format!("{number}.snap")
+    /// Of a new file of held changes.
+    pub(super) fn take_held_name(&mut self) -> String {
+        self.next += 1;
+        format!("{}.held", self.next - 1)
+    }
 }
 
 /// Of a file of the table, or of one that was being written.
 fn number_of(name: &str) -> Option<u64> {
     let (number, rest) = name.split_once('.')?;
-    (rest == "snap").then(|| number.parse().ok())?
+    matches!(rest, "snap" | "held").then(|| number.parse().ok())?
 }
 
 /// Removes the files of the table that neither the manifest names nor `also`, and what a crash has left half written.
@@ -116,6 +121,7 @@ mod tests {
         Manifest {
             base: Some("3.snap".to_owned()),
             levels: vec!["9.snap".to_owned(), "7.snap".to_owned()],
+            held: Some("4.held".to_owned()),
             next: 10,
             base_made: 5,
             ..Manifest::new()
@@ -142,9 +148,9 @@ mod tests {
             "{",
             "null",
             "{\"format\":1}",
-            "{\"format\":2,\"base\":null,\"levels\":[],\"next\":0,\"base_made\":0,\"feed\":null}",
-            "{\"format\":1,\"base\":\"../x.snap\",\"levels\":[],\"next\":9,\"base_made\":0,\"feed\":null}",
-            "{\"format\":1,\"base\":\"9.snap\",\"levels\":[],\"next\":9,\"base_made\":0,\"feed\":null}",
+            "{\"format\":2,\"base\":null,\"levels\":[],\"next\":0,\"base_made\":0,\"held\":null,\"feed\":null}",
+            "{\"format\":1,\"base\":\"../x.snap\",\"levels\":[],\"next\":9,\"base_made\":0,\"held\":null,\"feed\":null}",
+            "{\"format\":1,\"base\":\"9.snap\",\"levels\":[],\"next\":9,\"base_made\":0,\"held\":null,\"feed\":null}",
         ] {
             fs::write(dir.path().join(NAME), text).unwrap();
             assert!(Manifest::read(dir.path()).is_err(), "{text}");
@@ -154,9 +160,10 @@ mod tests {
     #[test]
     fn only_files_of_the_table_that_nobody_names_are_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let gone = ["2.snap", "8.snap", "10.snap", "11.snap.77.partial", "9.snap.3.partial"];
+        let gone = ["1.held", "2.snap", "8.snap", "10.snap", "11.snap.77.partial", "9.snap.3.partial"];
         let stay = [
             "3.snap",
+            "4.held",
             "7.snap",
             "9.snap",
             "12.snap",

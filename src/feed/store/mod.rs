@@ -10,6 +10,7 @@
 //! leaves a folder that a start can use.
 
 mod chores;
+mod held;
 mod housekeeper;
 mod manifest;
 
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_state::id::Region;
+use ringway_state::record::Change;
 use ringway_state::snapshot::{OpenError, Snapshot};
 use ringway_state::{Refusal, Table};
 
@@ -29,6 +31,8 @@ use super::file::Position;
 /// The table that a folder had at the start.
 pub struct Stored {
     pub table: Table,
+    /// What guards held back, and is not in it.
+    pub(super) held: Vec<Change>,
     /// Whether it comes from the folder, or the folder had none.
     pub is_stored: bool,
     pub(super) manifest: Manifest,
@@ -76,7 +80,9 @@ pub(super) fn open<E: From<StoreError>>(
     // A refusal leaves leftovers for whoever looks into it.
     let table = table.map_err(|why| StoreError::Levels { path: path(), why })?;
     manifest::clean(dir, &manifest, None).map_err(|error| StoreError::Manifest { path: path(), error })?;
-    Ok(Stored { table, is_stored, manifest })
+    let held = manifest.held.as_ref().map(|name| held::read(&dir.join(name))).transpose();
+    let held = held.map_err(|error| StoreError::Manifest { path: path(), error })?.unwrap_or_default();
+    Ok(Stored { table, held, is_stored, manifest })
 }
 
 impl Stored {

@@ -4,6 +4,7 @@ mod connection;
 mod routes;
 
 use super::registry::{Exposition, Registry};
+use crate::feed::GuardDesk;
 use crate::limits::SLOW_LOOK_MS;
 use connection::{Bounded, Bounds};
 use std::io;
@@ -34,6 +35,8 @@ pub struct Admin {
     pub registry: Arc<Registry>,
     /// Begins the drain; called for each POST /v1/drain, so it must bear being called again.
     pub drain: Box<dyn Fn() + Send + Sync>,
+    /// What guards hold, and where that is acknowledged.
+    pub guards: Arc<GuardDesk>,
     /// Reads the configuration again and tells the outcome; drops what would tell if it cannot.
     pub reload: Box<dyn Fn(Tell) + Send + Sync>,
     pub explain: Explain,

@@ -1,11 +1,12 @@
 //! What the admin listener answers.
 
 use super::{Reloaded, Shown};
+use crate::feed::Rule;
 use crate::limits::{ADMIN_BODY_OCTETS, ADMIN_RELOAD_MS};
 use crate::observe::process_log::{self, Level};
 use crate::observe::registry::CONTENT_TYPE;
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::header::{CONNECTION, CONTENT_TYPE as CONTENT_TYPE_FIELD, HeaderValue, ORIGIN};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::map_response;
@@ -25,6 +26,8 @@ pub(super) fn router(shown: Shown) -> Router {
         .route("/v1/state", get(state))
         .route("/v1/slow", get(slow))
         .route("/v1/explain", get(explain))
+        .route("/v1/guards", get(guards))
+        .route("/v1/guards/{rule}/acknowledge", post(acknowledge))
         .route("/v1/drain", post(drain))
         .route("/v1/reload", post(reload))
         .route("/v1/log-level", get(log_level).put(set_log_level))
@@ -80,6 +83,41 @@ async fn state(State(shown): State<Arc<Shown>>) -> Response {
         "cores": cores,
     });
     json_answer(StatusCode::OK, &state)
+}
+
+async fn guards(State(shown): State<Arc<Shown>>) -> Response {
+    let holdings = shown.admin.guards.holdings();
+    let guards: Vec<Value> = holdings
+        .iter()
+        .map(|holding| {
+            json!({
+                "id": holding.rule.as_str(),
+                "held": holding.held,
+                "held_for_seconds": holding.since.map(|since| since.as_secs()),
+                "keys": holding.keys,
+                "acknowledged_for_seconds": holding.acknowledged.map(|left| left.as_secs()),
+            })
+        })
+        .collect();
+    json_answer(StatusCode::OK, &json!({ "guards": guards }))
+}
+
+/// What a rule holds is meant.
+async fn acknowledge(State(shown): State<Arc<Shown>>, Path(id): Path<String>, fields: HeaderMap) -> Response {
+    if let Some(refusal) = refuse_pages(&fields) {
+        return refusal;
+    }
+    let Some(rule) = Rule::ALL.into_iter().find(|rule| rule.as_str() == id) else {
+        let why = json!({ "error": "there is no such guard; GET /v1/guards lists them" });
+        return json_answer(StatusCode::NOT_FOUND, &why);
+    };
+    match shown.admin.guards.acknowledge(rule) {
+        true => json_answer(StatusCode::ACCEPTED, &json!({ "acknowledged": id })),
+        false => json_answer(
+            StatusCode::CONFLICT,
+            &json!({ "error": "changes come from no feed, so nothing is guarded" }),
+        ),
+    }
 }
 
 async fn drain(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response {

@@ -32,6 +32,7 @@ fn served(bounds: Bounds) -> Served {
     let asked = AtomicUsize::new(0);
     let admin = Admin {
         registry: Arc::new(registry),
+        guards: Arc::default(),
         drain: Box::new(move || {
             count.fetch_add(1, Ordering::Relaxed);
         }),

@@ -7,6 +7,7 @@ use super::super::fake::{Fake, Mood};
 use super::super::kernel::{Kind, Wait};
 use super::super::slot::Phase;
 use super::super::tx::Piece;
+use super::waiter::Waiter;
 use crate::limits;
 
 fn calm() -> Driver<Fake> {
@@ -271,4 +272,26 @@ fn whoever_waits_for_a_send_gets_its_completion() {
     driver.kernel.sockets[socket].window = 10_000;
     (0..=limits::SEND_PIECES_MAX).for_each(|_| send(&mut driver, slot, 9));
     assert!(turn(&mut driver) >= 1, "the rest of the queue follows it");
+}
+
+/// Whatever a stream's owner waits for: it is woken, each wait ends, and what was queued does not go out.
+#[test]
+fn a_severed_stream_ends_every_wait() {
+    let mut driver = calm();
+    let (slot, _) = stream(&mut driver);
+    let waiter = Waiter::new(());
+    let waker = waiter.waker();
+    assert!(driver.poll_recv(slot, &waker).is_pending());
+    assert!(!driver.is_severed(slot));
+    driver.sever(slot);
+    assert!(waiter.is_woken() && driver.is_severed(slot));
+    assert_eq!(driver.poll_recv(slot, &waker), Poll::Ready(Err(Fault::SEVERED)));
+    assert_eq!(driver.poll_idle(slot, &waker), Poll::Ready(Err(Fault::SEVERED)));
+    assert_eq!(driver.poll_broken(slot, &waker), Poll::Ready(Fault::SEVERED));
+    driver.release(slot, End::Finish);
+    turns(&mut driver, 5);
+    assert!(is_free(&driver, slot));
+    // Its place is another's, who is not severed.
+    let (next, _) = stream(&mut driver);
+    assert_eq!((next, driver.is_severed(next)), (slot, false));
 }

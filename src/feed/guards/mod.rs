@@ -1,0 +1,271 @@
+//! Guards against bad state: a sender that empties the endpoint sets of a fleet by mistake must not take it down (R-126,
+//! Pure; `now` is given.
+//!
+//! Only changes of endpoint sets are judged: an endpoint may be stale without bound, a host name's owner may not (design S6),
+//! so tombstones and takedowns are never held. What is held waits with the newest value of its key, and is applied later:
+//!
+//! | Rule | Holds a change that | Until |
+//! |---|---|---|
+//! | `emptied` | takes the last healthy endpoint of a set, beyond a share of all sets in a minute | a later minute has room for it |
+//! | `fleet` | takes healthy endpoints, if all sets together would have less than half of what they lately had | acknowledged, or expired |
+//! | `service` | leaves a large set less than half of the healthy endpoints that it lately had | acknowledged, or expired |
+
+#[cfg(test)]
+mod tests;
+mod windows;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ringway_state::record::{Change, EndpointState, Key, Record};
+
+use crate::limits;
+use windows::{Emptied, Fleet, Services};
+
+/// Why changes are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rule {
+    Emptied,
+    Fleet,
+    Service,
+}
+
+impl Rule {
+    pub const ALL: [Rule; 3] = [Rule::Emptied, Rule::Fleet, Rule::Service];
+
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Rule::Emptied => "emptied",
+            Rule::Fleet => "fleet",
+            Rule::Service => "service",
+        }
+    }
+}
+
+/// What is to become of a change.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    Apply(Change),
+    Held(Rule),
+    /// It would be held, and there is no room: it waits, and all behind it.
+    Full(Change),
+}
+
+/// Healthy endpoints of a set before and after a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Effect {
+    pub(super) before: u64,
+    pub(super) after: u64,
+}
+
+/// What a rule holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holding {
+    pub rule: Rule,
+    pub held: usize,
+    /// Of what is held longest.
+    pub since: Option<Duration>,
+    /// Some of the keys.
+    pub keys: Vec<String>,
+    /// For so long it holds nothing more.
+    pub acknowledged: Option<Duration>,
+}
+
+pub(super) struct Guards {
+    held: HashMap<Key, Held>,
+    /// Keys in the order in which they were first held.
+    order: BTreeMap<u64, Key>,
+    next: u64,
+    /// Up to where it was looked whether something may go.
+    looked: u64,
+    emptied: Emptied,
+    fleet: Fleet,
+    services: Services,
+    /// Until when each rule holds nothing more.
+    acknowledged: [Option<Instant>; Rule::ALL.len()],
+}
+
+struct Held {
+    change: Arc<Change>,
+    rule: Rule,
+    order: u64,
+    since: Instant,
+}
+
+const EXPIRES: Duration = Duration::from_millis(limits::GUARD_EXPIRES_MS);
+
+/// Healthy endpoints of a record: none of one that is no set, or a grave.
+pub(super) fn healthy(record: &Record) -> u64 {
+    let Record::Endpoints(_, _, Some(set)) = record else { return 0 };
+    set.as_slice().iter().filter(|endpoint| endpoint.state == EndpointState::Healthy).count() as u64
+}
+
+impl Guards {
+    /// Of a table with about so many sets that have a healthy endpoint.
+    pub(super) fn new(sets: u64) -> Guards {
+        Guards {
+            held: HashMap::new(),
+            order: BTreeMap::new(),
+            next: 0,
+            looked: 0,
+            emptied: Emptied::new(sets),
+            fleet: Fleet::default(),
+            services: Services::default(),
+            acknowledged: [None; Rule::ALL.len()],
+        }
+    }
+
+    /// So many endpoints of all sets were healthy before the first change that was applied. Until that is known, the rule
+    /// `fleet` holds nothing.
+    pub(super) fn counted(&mut self, healthy: u64, now: Instant) {
+        self.fleet.counted(healthy, now);
+    }
+
+    /// Judges a change of a set. A newer value than the one that is held takes its place, or its turn.
+    pub(super) fn judge(&mut self, change: Change, effect: Effect, now: Instant) -> Judgement {
+        let key = change.record.key();
+        let held = self.held.get(&key).map(|held| held.change.version);
+        if held.is_some_and(|held| held >= change.version) {
+            // The held one comes after it, and wins then: whatever this one does, it does no harm that the other would not.
+            return match self.broken(&key, effect, now) {
+                None => Judgement::Apply(change),
+                Some(rule) => Judgement::Held(rule),
+            };
+        }
+        match self.broken(&key, effect, now) {
+            None => {
+                self.let_go(&key);
+                Judgement::Apply(change)
+            }
+            Some(_) if held.is_none() && self.held.len() >= limits::GUARD_HELD => Judgement::Full(change),
+            Some(rule) => {
+                self.hold(key, change, rule, now);
+                Judgement::Held(rule)
+            }
+        }
+    }
+
+    /// Notes that a change was applied.
+    pub(super) fn applied(&mut self, key: &Key, effect: Effect, now: Instant) {
+        self.emptied.applied(effect, now);
+        self.fleet.applied(effect, now);
+        self.services.applied(key, effect, now);
+        // What is meant is not held against what follows.
+        if !self.holds(Rule::Fleet, now) {
+            self.fleet.begin_anew(now);
+        }
+        if !self.holds(Rule::Service, now) {
+            self.services.forget();
+        }
+    }
+
+    /// A change that need not be held any longer, if one is found: it is to be applied. Looks at a few at a time; `before`
+    /// tells the healthy endpoints of a set.
+    pub(super) fn release(&mut self, now: Instant, before: impl Fn(&Key) -> u64) -> Option<Arc<Change>> {
+        let looked: Vec<(u64, Key)> = self
+            .order
+            .range(self.looked..)
+            .take(limits::GUARD_LOOK)
+            .map(|(order, key)| (*order, key.clone()))
+            .collect();
+        self.looked = looked.last().map_or(0, |(order, _)| order + 1);
+        let free = looked.into_iter().map(|(_, key)| key).find(|key| self.is_free(key, before(key), now))?;
+        // Others among those looked at may be free, too.
+        self.looked = self.held.get(&free).map_or(0, |held| held.order);
+        self.let_go(&free)
+    }
+
+    /// Whether a change need not be held any longer; else the rule that holds it now, which may be another than before.
+    fn is_free(&mut self, key: &Key, before: u64, now: Instant) -> bool {
+        let Some(held) = self.held.get(key) else { return false };
+        let (since, effect) = (held.since, Effect { before, after: healthy(&held.change.record) });
+        let Some(rule) = self.broken(key, effect, now) else { return true };
+        let has_expired = rule != Rule::Emptied && now.saturating_duration_since(since) >= EXPIRES;
+        if has_expired && (effect.after > 0 || self.emptied.has_room(now)) {
+            return true;
+        }
+        self.held.entry(key.clone()).and_modify(|held| held.rule = rule);
+        false
+    }
+
+    /// What a rule holds is meant: it goes, and nothing more is held for that reason for a while.
+    pub(super) fn acknowledge(&mut self, rule: Rule, now: Instant) {
+        self.acknowledged[rule as usize] = Some(now + Duration::from_millis(limits::GUARD_ACKNOWLEDGED_MS));
+        self.looked = 0;
+        match rule {
+            Rule::Emptied => {}
+            Rule::Fleet => self.fleet.begin_anew(now),
+            Rule::Service => self.services.forget(),
+        }
+    }
+
+    /// What each rule holds.
+    pub(super) fn holdings(&self, now: Instant) -> Vec<Holding> {
+        Rule::ALL.into_iter().map(|rule| self.holding(rule, now)).collect()
+    }
+
+    fn holding(&self, rule: Rule, now: Instant) -> Holding {
+        let held =
+            || self.order.values().filter_map(|key| self.held.get(key)).filter(|held| held.rule == rule);
+        let keys = held().take(limits::GUARD_SHOWN).map(|held| held.change.record.key().to_string());
+        Holding {
+            rule,
+            held: held().count(),
+            since: held().map(|held| now.saturating_duration_since(held.since)).max(),
+            keys: keys.collect(),
+            acknowledged: self.acknowledged[rule as usize]
+                .map(|until| until.saturating_duration_since(now))
+                .filter(|left| !left.is_zero()),
+        }
+    }
+
+    /// Everything that is held.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Arc<Change>> {
+        self.held.values().map(|held| &held.change)
+    }
+
+    pub(super) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The rule that stands against a change.
+    fn broken(&self, key: &Key, effect: Effect, now: Instant) -> Option<Rule> {
+        if effect.after >= effect.before {
+            return None;
+        }
+        let holds = |rule| self.holds(rule, now);
+        if holds(Rule::Service) && self.services.would_fall(key, effect, now) {
+            return Some(Rule::Service);
+        }
+        if holds(Rule::Fleet) && self.fleet.would_fall(effect, now) {
+            return Some(Rule::Fleet);
+        }
+        let is_one_too_many = effect.after == 0 && holds(Rule::Emptied) && !self.emptied.has_room(now);
+        is_one_too_many.then_some(Rule::Emptied)
+    }
+
+    fn holds(&self, rule: Rule, now: Instant) -> bool {
+        self.acknowledged[rule as usize].is_none_or(|until| until <= now)
+    }
+
+    fn hold(&mut self, key: Key, change: Change, rule: Rule, now: Instant) {
+        // A newer value takes the place in the row of the one before, and has waited as long.
+        let (order, since) = match self.held.get(&key) {
+            Some(held) => (held.order, held.since),
+            None => {
+                self.next += 1;
+                (self.next, now)
+            }
+        };
+        self.order.insert(order, key.clone());
+        self.held.insert(key, Held { change: Arc::new(change), rule, order, since });
+    }
+
+    fn let_go(&mut self, key: &Key) -> Option<Arc<Change>> {
+        let held = self.held.remove(key)?;
+        self.order.remove(&held.order);
+        Some(held.change)
+    }
+}

@@ -1,0 +1,141 @@
+//! What lately happened, in bounded memory.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use ringway_state::record::Key;
+
+use super::Effect;
+use crate::limits;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const WINDOW: Duration = Duration::from_millis(limits::GUARD_WINDOW_MS);
+
+/// Sets that lost their last healthy endpoint, second by second.
+pub(super) struct Emptied {
+    seconds: VecDeque<(Instant, u64)>,
+    /// Sets that have one.
+    sets: u64,
+}
+
+impl Emptied {
+    pub(super) fn new(sets: u64) -> Emptied {
+        Emptied { seconds: VecDeque::new(), sets }
+    }
+
+    pub(super) fn has_room(&self, now: Instant) -> bool {
+        let lately = self.seconds.iter().filter(|(at, _)| now.saturating_duration_since(*at) < MINUTE);
+        lately.map(|(_, count)| count).sum::<u64>() < self.share()
+    }
+
+    /// So many may be emptied in a minute.
+    pub(super) fn share(&self) -> u64 {
+        (self.sets / limits::GUARD_EMPTIED_PART).max(limits::GUARD_EMPTIED_LEAST)
+    }
+
+    pub(super) fn applied(&mut self, effect: Effect, now: Instant) {
+        match effect {
+            Effect { before: 0, after: 1.. } => self.sets += 1,
+            Effect { before: 1.., after: 0 } => {
+                self.sets = self.sets.saturating_sub(1);
+                match self.seconds.back_mut() {
+                    Some((at, count)) if now.saturating_duration_since(*at) < Duration::from_secs(1) => {
+                        *count += 1
+                    }
+                    _ => self.seconds.push_back((now, 1)),
+                }
+                while self.seconds.front().is_some_and(|(at, _)| now.saturating_duration_since(*at) >= MINUTE)
+                {
+                    self.seconds.pop_front();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// All healthy endpoints, and the most that there lately were.
+#[derive(Default)]
+pub(super) struct Fleet {
+    /// As they were counted; none as long as nobody has.
+    counted: Option<u64>,
+    /// What came and went since the count began.
+    moved: i64,
+    /// The most in each minute of the window, the oldest first.
+    most: VecDeque<(Instant, u64)>,
+}
+
+impl Fleet {
+    /// So many there were before the first of what was applied.
+    pub(super) fn counted(&mut self, healthy: u64, now: Instant) {
+        self.counted = Some(healthy);
+        self.begin_anew(now);
+    }
+
+    /// From now on nothing is compared with what was.
+    pub(super) fn begin_anew(&mut self, now: Instant) {
+        self.most.clear();
+        self.total().into_iter().for_each(|total| self.note(total, now));
+    }
+
+    fn total(&self) -> Option<u64> {
+        self.counted?.checked_add_signed(self.moved)
+    }
+
+    pub(super) fn would_fall(&self, effect: Effect, now: Instant) -> bool {
+        let Some(total) = self.total() else { return false };
+        let lately = self.most.iter().filter(|(at, _)| now.saturating_duration_since(*at) < WINDOW + MINUTE);
+        let most = lately.map(|(_, most)| *most).max().unwrap_or(total);
+        let left = total.saturating_sub(effect.before - effect.after);
+        most >= limits::GUARD_FLEET_LEAST && left * 2 < most
+    }
+
+    pub(super) fn applied(&mut self, effect: Effect, now: Instant) {
+        self.moved = self.moved.saturating_add_unsigned(effect.after).saturating_sub_unsigned(effect.before);
+        self.total().into_iter().for_each(|total| self.note(total, now));
+    }
+
+    fn note(&mut self, total: u64, now: Instant) {
+        match self.most.back_mut() {
+            Some((at, most)) if now.saturating_duration_since(*at) < MINUTE => *most = (*most).max(total),
+            _ => self.most.push_back((now, total)),
+        }
+        while self.most.front().is_some_and(|(at, _)| now.saturating_duration_since(*at) >= WINDOW + MINUTE) {
+            self.most.pop_front();
+        }
+    }
+}
+
+/// Large sets that lately fell, and from where.
+#[derive(Default)]
+pub(super) struct Services(HashMap<Key, (Instant, u64)>);
+
+impl Services {
+    pub(super) fn would_fall(&self, key: &Key, effect: Effect, now: Instant) -> bool {
+        let lately = self.0.get(key).filter(|(at, _)| now.saturating_duration_since(*at) < WINDOW);
+        let most = lately.map_or(effect.before, |(_, most)| (*most).max(effect.before));
+        most >= limits::GUARD_SERVICE_LEAST && effect.after * 2 < most
+    }
+
+    pub(super) fn applied(&mut self, key: &Key, effect: Effect, now: Instant) {
+        if effect.after >= effect.before
+            || effect.before < limits::GUARD_SERVICE_LEAST && !self.0.contains_key(key)
+        {
+            return;
+        }
+        if self.0.len() >= limits::GUARD_SERVICES {
+            self.0.retain(|_, (at, _)| now.saturating_duration_since(*at) < WINDOW);
+        }
+        if self.0.len() < limits::GUARD_SERVICES || self.0.contains_key(key) {
+            let fall = self.0.entry(key.clone()).or_insert((now, effect.before));
+            if now.saturating_duration_since(fall.0) >= WINDOW {
+                *fall = (now, effect.before);
+            }
+        }
+    }
+
+    /// What was lost is meant.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+}

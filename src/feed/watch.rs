@@ -1,0 +1,98 @@
+//! What the feed does for its guards beside applying changes: it lets go of what need not be held, tells what is held, and
+//! counts the fleet once.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::{Duration, Instant};
+
+use ringway_state::View;
+use serde_json::Value;
+
+use super::allowance::Allowance;
+use super::desk::GuardDesk;
+use super::guards::{Rule, healthy};
+use super::intake::Intake;
+use crate::limits;
+use crate::observe::FeedStats;
+use crate::observe::process_log::{Level, event};
+use crate::runtime::machine;
+
+pub(super) struct Watch {
+    desk: Arc<GuardDesk>,
+    told: Allowance,
+    shown: Option<Instant>,
+    /// Will tell how many endpoints were healthy at the start.
+    counting: Option<Receiver<u64>>,
+    stats: Arc<FeedStats>,
+}
+
+impl Watch {
+    /// # Errors
+    /// The machine gives no thread.
+    pub(super) fn new(
+        desk: Arc<GuardDesk>,
+        intake: &mut Intake,
+        stats: Arc<FeedStats>,
+    ) -> std::io::Result<Watch> {
+        let view = intake.table().publish();
+        let counting = match view.base().is_none() && view.levels().is_empty() {
+            true => {
+                intake.guards().counted(0, Instant::now());
+                None
+            }
+            false => Some(count(view)?),
+        };
+        let told = Allowance::new(1, Duration::from_millis(limits::GUARD_TOLD_MS));
+        Ok(Watch { desk, told, shown: None, counting, stats })
+    }
+
+    /// Looks after the guards. How soon to do so again, if they hold anything.
+    pub(super) fn look(&mut self, intake: &mut Intake, now: Instant) {
+        if let Some(healthy) = self.counting.as_ref().and_then(|counting| counting.try_recv().ok()) {
+            self.counting = None;
+            intake.guards().counted(healthy, now);
+        }
+        for rule in self.desk.take_acknowledged() {
+            intake.guards().acknowledge(rule, now);
+            self.shown = None;
+            event(Level::Warn, "a guard was told to let go", &[("ringway.guard.rule", rule.as_str().into())]);
+        }
+        let every = Duration::from_millis(limits::GUARD_SHOW_MS);
+        if self.shown.is_none_or(|shown| now.saturating_duration_since(shown) >= every) {
+            self.shown = Some(now);
+            self.show(intake, now);
+        }
+    }
+
+    fn show(&self, intake: &mut Intake, now: Instant) {
+        let holdings = intake.guards().holdings(now);
+        for holding in &holdings {
+            self.stats.holding(holding.rule).set(holding.held as u64);
+        }
+        self.desk.show(holdings);
+    }
+
+    /// A change is held: told at once, and then from time to time.
+    pub(super) fn tell(&mut self, rule: Rule, now: Instant) {
+        self.told.over(now);
+        if self.told.take(now) {
+            let fields = [("ringway.guard.rule", Value::from(rule.as_str()))];
+            let what = "a guard holds changes of endpoints back, since too many would be lost; see /v1/guards, and if it is \
+                        meant: POST /v1/guards/RULE/acknowledge";
+            event(Level::Error, what, &fields);
+        }
+    }
+}
+
+/// Counts the healthy endpoints of a whole table, which may take seconds, beside everything else.
+fn count(view: View) -> std::io::Result<Receiver<u64>> {
+    let (tell, told) = sync_channel(1);
+    let run = move || {
+        machine::be_nice(limits::HOUSEKEEPER_NICE);
+        let sum = view.changes().flatten().map(|change| healthy(&change.record)).sum();
+        // Nobody is there to be told if the feed has ended.
+        let _ = tell.send(sum);
+    };
+    std::thread::Builder::new().name("census".to_owned()).spawn(run)?;
+    Ok(told)
+}
