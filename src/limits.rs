@@ -154,6 +154,9 @@ pub const FEED_LOOK_MS: u64 = 500;
 pub const FEED_READ_OCTETS: usize = 256 << 10;
 /// Lines that are taken in before what they changed is published; more that are there follow at once.
 pub const FEED_BATCH_LINES: usize = 1_024;
+/// Of changes that guards had held or passed over, so many are taken in beside each batch: those that come must not wait for
+/// them.
+pub const FEED_BESIDE_LINES: usize = FEED_BATCH_LINES / 4;
 /// Publications that a core has not taken up yet. Beyond, changes wait in the feed's file.
 pub const FEED_PUBLICATIONS: usize = 8;
 /// How often the progress of the first reading is told, in milliseconds.
@@ -193,8 +196,10 @@ pub const GUARD_WINDOW_MS: u64 = 3_600_000;
 /// Healthy endpoints, of all sets and of one, below which a fall by a half is nothing unusual.
 pub const GUARD_FLEET_LEAST: u64 = 200;
 pub const GUARD_SERVICE_LEAST: u64 = 20;
-/// Changes held; beyond, the feed waits. And large sets whose fall is remembered; beyond, more are not.
+/// Changes held; beyond, they are passed over, and read once more when there is room. Files of which such parts are kept;
+/// beyond, changes are let through. And large sets whose fall is remembered; beyond, more are not.
 pub const GUARD_HELD: usize = 1 << 18;
+pub const GUARD_SPANS: usize = 32;
 pub const GUARD_SERVICES: usize = 1 << 16;
 /// How long a change is held that nobody acknowledges, and how long nothing more is held when somebody has, in
 /// milliseconds.

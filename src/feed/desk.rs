@@ -9,15 +9,17 @@ use crate::runtime::Waker;
 /// Shown to the admin listener, and looked at by the feed.
 #[derive(Default)]
 pub struct GuardDesk {
-    shown: Mutex<Vec<Holding>>,
+    /// What they hold, and the octets that are to be read once more.
+    shown: Mutex<(Vec<Holding>, u64)>,
     acknowledged: Mutex<BTreeSet<Rule>>,
     /// Of the feed; none if there is no feed to guard.
     waker: OnceLock<Waker>,
 }
 
 impl GuardDesk {
-    /// What each rule held a moment ago; empty if nothing is guarded.
-    pub fn holdings(&self) -> Vec<Holding> {
+    /// What each rule held a moment ago; empty if nothing is guarded. And how many octets of the feed are to be read once
+    /// more, since they had no room for what stands there.
+    pub fn shown(&self) -> (Vec<Holding>, u64) {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -34,8 +36,8 @@ impl GuardDesk {
         let _ = self.waker.set(waker);
     }
 
-    pub(super) fn show(&self, holdings: Vec<Holding>) {
-        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = holdings;
+    pub(super) fn show(&self, holdings: Vec<Holding>, arrears: u64) {
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = (holdings, arrears);
     }
 
     pub(super) fn take_acknowledged(&self) -> BTreeSet<Rule> {

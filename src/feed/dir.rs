@@ -53,6 +53,12 @@ impl StateDir {
         store::open(&self.path, &region, || Ok(inline::base(config)?))
     }
 
+    #[cfg(test)]
+    pub(super) fn at(path: &Path) -> StateDir {
+        let lock = lock(path, Duration::ZERO).unwrap().unwrap();
+        StateDir { path: path.to_owned(), _lock: lock }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -11,7 +11,7 @@ use ringway_state::{HostHit, Outcome, Refusal, Table};
 use super::file::Text;
 use super::guards::{Effect, Guards, Judgement, Rule, healthy};
 use crate::causes::with_causes;
-use crate::limits::{GUARD_HELD, GUARD_PAUSE_MS};
+use crate::limits::GUARD_PAUSE_MS;
 use crate::observe::FeedStats;
 
 /// The table, and what comes into it. The only writer there is.
@@ -40,17 +40,10 @@ pub(super) enum Verdict {
     Refused(Bad),
     /// A guard holds it.
     Held(Rule),
-    /// There is no room for it now. The change waits here, and [`Intake::again`] tries it again.
-    Full(Full),
-}
-
-/// What has no room.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Full {
-    #[error(transparent)]
-    Table(#[from] Refusal),
-    #[error("the guards hold {GUARD_HELD} changes, their most; see /v1/guards")]
-    Guards,
+    /// A guard would hold it, and holds as much as it may. What is to become of it?
+    NoRoom(Box<Change>, Rule),
+    /// The table has no room for it now. The change waits here, and [`Intake::again`] tries it again.
+    Full(Refusal),
 }
 
 /// Why a line is refused.
@@ -82,6 +75,25 @@ impl BadReason {
     }
 }
 
+/// Changes that came in and are not in the table yet.
+pub(super) struct Outside<'a> {
+    guards: &'a Guards,
+    waiting: Option<&'a Change>,
+}
+
+impl Outside<'_> {
+    /// Whether one waits for room.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Those that guards hold, or have just let go.
+    pub(super) fn held(&self) -> Vec<Arc<Change>> {
+        let waiting = self.waiting.filter(|change| matches!(change.record, Record::Endpoints(..)));
+        self.guards.held().cloned().chain(waiting.cloned().map(Arc::new)).collect()
+    }
+}
+
 const PAUSE: Duration = Duration::from_millis(GUARD_PAUSE_MS);
 
 impl Bad {
@@ -96,14 +108,15 @@ impl Bad {
 }
 
 impl Intake {
-    pub(super) fn new(table: Table, stats: Arc<FeedStats>) -> Intake {
+    /// `held` is the most that guards may hold.
+    pub(super) fn new(table: Table, held: usize, stats: Arc<FeedStats>) -> Intake {
         let view = table.publish();
         let sets =
             view.levels().iter().chain(view.base()).map(|file| file.header().counts.endpoint_sets).sum();
         Intake {
             table,
             cut: Vec::new(),
-            guards: Guards::new(sets),
+            guards: Guards::new(sets, held),
             is_guarded: false,
             looked: None,
             waiting: None,
@@ -124,14 +137,9 @@ impl Intake {
         &self.table
     }
 
-    /// For its chores; only changes change what it says.
-    pub(super) fn table_mut(&mut self) -> &mut Table {
-        &mut self.table
-    }
-
-    /// Whether a change waits for room.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.waiting.is_some()
+    /// For its chores, which do not change what it says; and what it does not have yet.
+    pub(super) fn for_chores(&mut self) -> (&mut Table, Outside<'_>) {
+        (&mut self.table, Outside { guards: &self.guards, waiting: self.waiting.as_ref() })
     }
 
     /// The host names that have lost the service that they had, since this was asked last.
@@ -167,9 +175,9 @@ impl Intake {
         }
     }
 
-    /// Tries the change that waits, if one does.
+    /// Tries the change that waits, if one does. It was judged when it came, and nothing has been applied since.
     pub(super) fn again(&mut self) -> Verdict {
-        self.waiting.take().map_or(Verdict::Nothing, |change| self.offer(change))
+        self.waiting.take().map_or(Verdict::Nothing, |change| self.let_through(change))
     }
 
     /// Applies a change, unless a guard stands against it.
@@ -186,14 +194,37 @@ impl Intake {
             true => match self.guards.judge(change, effect, now) {
                 Judgement::Apply(change) => change,
                 Judgement::Held(rule) => return self.held(rule),
-                Judgement::Full(change) => {
-                    self.waiting = Some(change);
-                    return Verdict::Full(Full::Guards);
-                }
+                Judgement::NoRoom(change, rule) => return Verdict::NoRoom(Box::new(change), rule),
             },
             false => change,
         };
         self.apply_set(change, &key, effect, now)
+    }
+
+    /// Takes a line once more that guards had no room for; what else stands between such lines was taken then.
+    pub(super) fn line_again(&mut self, text: &Text<'_>) -> Verdict {
+        debug_assert!(self.waiting.is_none() && self.guards.has_room());
+        let Text::Whole(line) = text else { return Verdict::Nothing };
+        match change::parse(line).map(|line| line.meaning) {
+            Ok(Meaning::Change(change)) if matches!(change.record, Record::Endpoints(..)) => {
+                self.offer(change)
+            }
+            _ => Verdict::Nothing,
+        }
+    }
+
+    /// Applies a change without asking the guards.
+    pub(super) fn let_through(&mut self, change: Change) -> Verdict {
+        if !matches!(change.record, Record::Endpoints(..)) {
+            return self.apply(change);
+        }
+        let key = change.record.key();
+        let effect = Effect { before: self.healthy(&key), after: healthy(&change.record) };
+        self.apply_set(change, &key, effect, Instant::now())
+    }
+
+    fn healthy(&self, key: &Key) -> u64 {
+        self.table.publish().change(key).map_or(0, |stored| healthy(&stored.record))
     }
 
     /// Applies a change that need not be held any longer, if there is one.
@@ -282,7 +313,7 @@ impl Intake {
             }
             Outcome::Refused(refusal) => {
                 self.waiting = Some(kept);
-                Verdict::Full(refusal.into())
+                Verdict::Full(refusal)
             }
         }
     }

@@ -7,10 +7,12 @@
 //!                 refused: log, quarantine
 //! ```
 //!
-//! [`store`] keeps the table in `state.dir`. With a file, all of it is one thread's ([`FeedThread`]). The services of the configuration ([`inline`]) come and go with
-//! it as a whole, so that the main thread makes their table afresh; [`names`] tells what addresses their endpoints have.
+//! [`guards`] stand before the table, [`store`] keeps it in `state.dir`. With a file, all of it is one thread's
+//! ([`FeedThread`]). The services of the configuration ([`inline`]) come and go with it as a whole, so that the main thread
+//! makes their table afresh; [`names`] tells what addresses their endpoints have.
 
 mod allowance;
+mod arrears;
 mod desk;
 mod dir;
 mod file;

@@ -9,6 +9,7 @@ use ringway_state::View;
 use serde_json::Value;
 
 use super::allowance::Allowance;
+use super::arrears::Arrears;
 use super::desk::GuardDesk;
 use super::guards::{Rule, healthy};
 use super::intake::Intake;
@@ -47,7 +48,7 @@ impl Watch {
     }
 
     /// Looks after the guards. How soon to do so again, if they hold anything.
-    pub(super) fn look(&mut self, intake: &mut Intake, now: Instant) {
+    pub(super) fn look(&mut self, intake: &mut Intake, arrears: &Arrears, now: Instant) {
         if let Some(healthy) = self.counting.as_ref().and_then(|counting| counting.try_recv().ok()) {
             self.counting = None;
             intake.guards().counted(healthy, now);
@@ -60,22 +61,28 @@ impl Watch {
         let every = Duration::from_millis(limits::GUARD_SHOW_MS);
         if self.shown.is_none_or(|shown| now.saturating_duration_since(shown) >= every) {
             self.shown = Some(now);
-            self.show(intake, now);
+            self.show(intake, arrears, now);
         }
     }
 
-    fn show(&self, intake: &mut Intake, now: Instant) {
+    fn show(&self, intake: &mut Intake, arrears: &Arrears, now: Instant) {
         let holdings = intake.guards().holdings(now);
         for holding in &holdings {
             self.stats.holding(holding.rule).set(holding.held as u64);
         }
-        self.desk.show(holdings);
+        self.stats.arrears.set(arrears.octets());
+        self.desk.show(holdings, arrears.octets());
+    }
+
+    /// Whether something is to be told of the guards again.
+    pub(super) fn may_tell(&mut self, now: Instant) -> bool {
+        self.told.over(now);
+        self.told.take(now)
     }
 
     /// A change is held: told at once, and then from time to time.
     pub(super) fn tell(&mut self, rule: Rule, now: Instant) {
-        self.told.over(now);
-        if self.told.take(now) {
+        if self.may_tell(now) {
             let fields = [("ringway.guard.rule", Value::from(rule.as_str()))];
             let what = "a guard holds changes of endpoints back, since too many would be lost; see /v1/guards, and if it is \
                         meant: POST /v1/guards/RULE/acknowledge";

@@ -40,6 +40,11 @@ pub struct FeedStats {
     held: [Counter; Rule::ALL.len()],
     holding: [Gauge; Rule::ALL.len()],
     pub released: Counter,
+    /// Changes that they had no room for: to be read once more, or let through.
+    pub passed: Counter,
+    pub let_through: Counter,
+    /// Octets that are to be read once more.
+    pub arrears: Gauge,
     /// Files of the table that were made and put to use, by what they are.
     pub flushes: Counter,
     pub merges: Counter,
@@ -121,7 +126,14 @@ impl FeedStats {
             gauge(&mut family, &[("rule", rule.as_str())], self.holding(rule).get())?;
         }
         let help = "Changes that were held and then applied: there was room for them, they were acknowledged, or they expired.";
-        single_count(out, "ringway_guard_released", help, self.released.get())
+        single_count(out, "ringway_guard_released", help, self.released.get())?;
+        let help = "Changes that guards had no room for: they are passed over, and read once more when there is room.";
+        single_count(out, "ringway_guard_passed_over", help, self.passed.get())?;
+        let help = "Octets of the feed that are to be read once more for such changes.";
+        single_gauge(out, "ringway_guard_passed_over_octets", help, None, self.arrears.get())?;
+        let help =
+            "Changes that guards had no room for and that could not be read once more: they were applied.";
+        single_count(out, "ringway_guard_let_through", help, self.let_through.get())
     }
 
     fn chores(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

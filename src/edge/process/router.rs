@@ -394,6 +394,7 @@ fn follow(
         give: Box::new(give),
         show: Box::new(move |table| figures_of.show(figures(table))),
         desk: Arc::clone(&shown.guards),
+        held: limits::GUARD_HELD,
         stats: Arc::clone(&shown.feed),
         readiness: Arc::clone(&shown.readiness),
     };

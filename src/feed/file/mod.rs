@@ -6,6 +6,7 @@
 mod fate;
 mod lines;
 mod position;
+mod span;
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -21,6 +22,7 @@ use fate::{Fate, Identity, Tail};
 use lines::Lines;
 pub(super) use lines::{Place, Text};
 pub(super) use position::Position;
+pub(super) use span::{Rest, Span};
 
 /// Reads a file line by line, and on when there is more.
 pub(super) struct Follower {
@@ -29,6 +31,8 @@ pub(super) struct Follower {
     open: Option<Open>,
     /// Some file was open before.
     again: bool,
+    /// How often one was opened.
+    opened: u64,
     /// Where to begin in the first file, if it is this one.
     resume: Option<Position>,
     /// Of the line returned last.
@@ -39,6 +43,8 @@ pub(super) struct Follower {
 }
 
 struct Open {
+    /// Another one each time that a file is read from its start.
+    number: u64,
     file: File,
     identity: Identity,
     lines: Lines,
@@ -87,9 +93,10 @@ impl Follower {
             watch,
             open: None,
             again: false,
+            opened: 0,
             resume,
             last: Place::START,
-            buffer: vec![0; limits::FEED_READ_OCTETS + Tail::MOST].into_boxed_slice(),
+            buffer: buffer(),
             read_at: Instant::now(),
         };
         Ok((follower, waker))
@@ -108,6 +115,30 @@ impl Follower {
         let open = self.open.as_ref()?;
         let place = if again { self.last } else { open.lines.place() };
         Position::of(&open.file, open.identity, place).ok()
+    }
+
+    /// As [`position`](Self::position) with the next line that is not to be read once more: the first of a span, if that is
+    /// one of the file that is open.
+    pub(super) fn position_before(&self, again: bool, span: Option<&Span>) -> Option<Position> {
+        let open = self.open.as_ref()?;
+        match span.filter(|span| span.is_of(open.number)) {
+            Some(span) => Position::of(&open.file, open.identity, span.place()).ok(),
+            None => self.position(again),
+        }
+    }
+
+    /// The line that was returned last is to be read once more: as the last one of a span, or of one of its own, which is
+    /// returned then.
+    ///
+    /// # Errors
+    /// As [`Span::new`].
+    pub(super) fn remember(&self, span: Option<&mut Span>) -> io::Result<Option<Span>> {
+        let Some(open) = &self.open else { return Err(io::Error::other("no file is open")) };
+        if let Some(span) = span.filter(|span| span.is_of(open.number)) {
+            span.reach(self.last);
+            return Ok(None);
+        }
+        Span::new(open, self.last).map(Some)
     }
 
     /// Octets read of the file that is open, and how many it has now.
@@ -157,7 +188,8 @@ impl Follower {
     fn begin(&mut self, begun: Option<Begun>) -> Look {
         // Before it is opened, so that no change to it goes unnoticed.
         self.watch.arm();
-        match open(&self.path) {
+        self.opened += 1;
+        match open(self.opened, &self.path) {
             Ok(mut open) => {
                 let resumed = self.resume.take().and_then(|position| open.resume(&position));
                 self.open = Some(open);
@@ -177,6 +209,11 @@ impl Follower {
     }
 }
 
+/// What is read at a time, after the end of what was read before.
+pub(super) fn buffer() -> Box<[u8]> {
+    vec![0; limits::FEED_READ_OCTETS + Tail::MOST].into_boxed_slice()
+}
+
 enum Read {
     Octets,
     Nothing,
@@ -185,6 +222,11 @@ enum Read {
 }
 
 impl Open {
+    fn new(number: u64, file: File, identity: Identity) -> Open {
+        let lines = Lines::new(Place::START, CHANGE_OCTETS_MAX);
+        Open { number, file, identity, lines, read: 0, tail: Tail::default(), is_final: false }
+    }
+
     /// Goes to a position, if it is in this file; the line that begins there.
     fn resume(&mut self, position: &Position) -> Option<u64> {
         let (place, tail) = position.find(&self.file, self.identity)?;
@@ -212,21 +254,14 @@ impl Open {
     }
 }
 
-fn open(path: &Path) -> io::Result<Open> {
+fn open(number: u64, path: &Path) -> io::Result<Open> {
     // Opening a FIFO would wait for its writer.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let what = file.metadata()?;
     if !what.is_file() {
         return Err(io::Error::other("it is no regular file"));
     }
-    Ok(Open {
-        file,
-        identity: identity(&what),
-        lines: Lines::new(Place::START, CHANGE_OCTETS_MAX),
-        read: 0,
-        tail: Tail::default(),
-        is_final: false,
-    })
+    Ok(Open::new(number, file, identity(&what)))
 }
 
 fn identity(file: &Metadata) -> Identity {

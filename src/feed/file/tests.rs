@@ -121,7 +121,7 @@ fn a_position_is_found_again_in_its_file_only() {
         world.follower = Follower::new(&world.path, serde_json::from_str(&text).unwrap()).unwrap().0;
         assert_eq!(world.read(), expected);
         // From then on it is a file as any other.
-        let Open { file, identity, .. } = open(&world.path).unwrap();
+        let Open { file, identity, .. } = open(1, &world.path).unwrap();
         let end = Position::of(&file, identity, Place { line: 5, offset: 14 }).unwrap();
         assert_eq!(world.follower.position(false), Some(end));
     }

@@ -49,8 +49,8 @@ impl Rule {
 pub(super) enum Judgement {
     Apply(Change),
     Held(Rule),
-    /// It would be held, and there is no room: it waits, and all behind it.
-    Full(Change),
+    /// It would be held, and there is no room for it now.
+    NoRoom(Change, Rule),
 }
 
 /// Healthy endpoints of a set before and after a change.
@@ -75,6 +75,8 @@ pub struct Holding {
 
 pub(super) struct Guards {
     held: HashMap<Key, Held>,
+    /// At most so many.
+    most: usize,
     /// Keys in the order in which they were first held.
     order: BTreeMap<u64, Key>,
     next: u64,
@@ -103,10 +105,11 @@ pub(super) fn healthy(record: &Record) -> u64 {
 }
 
 impl Guards {
-    /// Of a table with about so many sets that have a healthy endpoint.
-    pub(super) fn new(sets: u64) -> Guards {
+    /// Of a table with about so many sets that have a healthy endpoint. At most so many changes are held.
+    pub(super) fn new(sets: u64, most: usize) -> Guards {
         Guards {
             held: HashMap::new(),
+            most,
             order: BTreeMap::new(),
             next: 0,
             looked: 0,
@@ -139,7 +142,7 @@ impl Guards {
                 self.let_go(&key);
                 Judgement::Apply(change)
             }
-            Some(_) if held.is_none() && self.held.len() >= limits::GUARD_HELD => Judgement::Full(change),
+            Some(rule) if held.is_none() && !self.has_room() => Judgement::NoRoom(change, rule),
             Some(rule) => {
                 self.hold(key, change, rule, now);
                 Judgement::Held(rule)
@@ -164,17 +167,18 @@ impl Guards {
     /// A change that need not be held any longer, if one is found: it is to be applied. Looks at a few at a time; `before`
     /// tells the healthy endpoints of a set.
     pub(super) fn release(&mut self, now: Instant, before: impl Fn(&Key) -> u64) -> Option<Arc<Change>> {
-        let looked: Vec<(u64, Key)> = self
-            .order
-            .range(self.looked..)
-            .take(limits::GUARD_LOOK)
-            .map(|(order, key)| (*order, key.clone()))
-            .collect();
-        self.looked = looked.last().map_or(0, |(order, _)| order + 1);
-        let free = looked.into_iter().map(|(_, key)| key).find(|key| self.is_free(key, before(key), now))?;
-        // Others among those looked at may be free, too.
-        self.looked = self.held.get(&free).map_or(0, |held| held.order);
-        self.let_go(&free)
+        for _ in 0..limits::GUARD_LOOK {
+            let next = self.order.range(self.looked..).next();
+            let Some((order, key)) = next.map(|(order, key)| (*order, key.clone())) else {
+                self.looked = 0;
+                return None;
+            };
+            self.looked = order + 1;
+            if self.is_free(&key, before(&key), now) {
+                return self.let_go(&key);
+            }
+        }
+        None
     }
 
     /// Whether a change need not be held any longer; else the rule that holds it now, which may be another than before.
@@ -221,6 +225,17 @@ impl Guards {
         }
     }
 
+    /// Holds what was held before a restart, until it is looked at.
+    pub(super) fn restore(&mut self, changes: Vec<Change>, now: Instant) {
+        for change in changes {
+            self.hold(change.record.key(), change, Rule::Emptied, now);
+        }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.held.len() < self.most
+    }
+
     /// Everything that is held.
     pub(super) fn held(&self) -> impl Iterator<Item = &Arc<Change>> {
         self.held.values().map(|held| &held.change)
@@ -251,6 +266,7 @@ impl Guards {
     }
 
     fn hold(&mut self, key: Key, change: Change, rule: Rule, now: Instant) {
+        assert!(matches!(key, Key::Endpoints(..)), "only endpoints may be stale, so {key} is not held");
         // A newer value takes the place in the row of the one before, and has waited as long.
         let (order, since) = match self.held.get(&key) {
             Some(held) => (held.order, held.since),

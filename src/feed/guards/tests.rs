@@ -47,8 +47,13 @@ struct World {
 impl World {
     fn new(sets: usize, endpoints: u64) -> World {
         let start = Instant::now();
-        let mut world =
-            World { guards: Guards::new(0), table: Table::default(), start, now: start, emptied: Vec::new() };
+        let mut world = World {
+            guards: Guards::new(0, 1 << 18),
+            table: Table::default(),
+            start,
+            now: start,
+            emptied: Vec::new(),
+        };
         world.guards.counted(0, start);
         (0..sets).for_each(|service| world.apply(change(service, endpoints, 1)));
         world
@@ -80,7 +85,7 @@ impl World {
                 None
             }
             Judgement::Held(rule) => Some(rule),
-            Judgement::Full(_) => panic!("there is room"),
+            Judgement::NoRoom(..) => panic!("there is room"),
         }
     }
 

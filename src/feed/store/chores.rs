@@ -34,20 +34,30 @@ pub(in crate::feed) struct Chores {
     /// What was made and has no place yet.
     built: Option<(Making, Box<Built>)>,
     retired: Vec<Waiting>,
+    /// What is in none of the files though the feed was read beyond it, if that is not on record as it is.
+    held: Option<Vec<Arc<Change>>>,
     trouble: Trouble,
     stats: Arc<FeedStats>,
 }
 
+/// Up to where the feed has been read.
 #[derive(Clone, Debug)]
+pub(in crate::feed) struct Read {
+    /// Everything before it is in the table, or held.
+    pub(in crate::feed) position: Option<Position>,
+    pub(in crate::feed) held: Vec<Arc<Change>>,
+}
+
+#[derive(Debug)]
 struct Making {
     kind: Kind,
     name: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Kind {
-    /// All of the feed before this place is in it and in what is on record.
-    Flush(Option<Position>),
+    /// What was read by then is in it, held, or in what is on record.
+    Flush(Read),
     Merge,
     Base,
 }
@@ -66,10 +76,7 @@ pub(in crate::feed) struct Now<'a> {
     pub(in crate::feed) taken: u64,
     /// It reads what was there at the start: as fast as it can.
     pub(in crate::feed) is_starting: bool,
-    /// Up to where everything is in the table.
-    pub(in crate::feed) position: &'a dyn Fn() -> Option<Position>,
-    /// What guards hold, if [`Chores::wants_held`].
-    pub(in crate::feed) held: Option<Vec<Arc<Change>>>,
+    pub(in crate::feed) read: &'a dyn Fn() -> Read,
 }
 
 impl Chores {
@@ -91,6 +98,7 @@ impl Chores {
             making: None,
             built: None,
             retired: Vec::new(),
+            held: None,
             trouble: Trouble::default(),
             stats,
         })
@@ -101,7 +109,7 @@ impl Chores {
         if let Some(done) = self.housekeeper.done() {
             self.done(done, now.at);
         }
-        let is_another = self.install(table);
+        let is_another = !self.housekeeper.is_busy() && self.install(table);
         if !self.housekeeper.is_busy() && self.trouble.is_over(now.at) && !is_another {
             self.begin(table, now);
         }
@@ -111,11 +119,6 @@ impl Chores {
     /// What the overlay holds now is nowhere else: the feed's file is another. It becomes a level, however little it is.
     pub(in crate::feed) fn keep_all(&mut self) {
         self.is_alone = true;
-    }
-
-    /// Whether the next turn may put on record what guards hold.
-    pub(in crate::feed) fn wants_held(&self) -> bool {
-        self.is_new
     }
 
     /// The table was published, and whatever was retired before goes when every core has it.
@@ -141,7 +144,7 @@ impl Chores {
                 self.is_alone |= making.is_some_and(|making| matches!(making.kind, Kind::Flush(_)));
                 self.failed("a file of the table was not made", with_causes(&error), now);
             }
-            Done::Committed(Ok(())) => self.trouble = Trouble::default(),
+            Done::Committed(Ok(())) => (self.trouble, self.held) = (Trouble::default(), None),
             Done::Committed(Err(error)) => {
                 self.is_new = true;
                 self.failed("the files of the table are not on record", error.to_string(), now);
@@ -172,9 +175,9 @@ impl Chores {
         let Some((making, built)) = self.built.take() else { return false };
         match table.install(&built) {
             Ok(retired) => {
-                match &making.kind {
-                    Kind::Flush(position) => {
-                        self.manifest.feed.clone_from(position);
+                match making.kind {
+                    Kind::Flush(read) => {
+                        self.note(read);
                         self.stats.flushes.inc();
                     }
                     Kind::Merge => self.stats.merges.inc(),
@@ -200,13 +203,19 @@ impl Chores {
         }
     }
 
-    fn begin(&mut self, table: &mut Table, mut now: Now<'_>) {
+    /// The files have all that was read by then but for what is held. What guards let go of later is in the overlay alone, and
+    /// held on record until a flush.
+    fn note(&mut self, read: Read) {
+        let Read { position, held } = read;
+        (self.manifest.feed, self.held, self.is_new) = (position, Some(held), true);
+    }
+
+    fn begin(&mut self, table: &mut Table, now: Now<'_>) {
         let is_taken = |waiting: &Waiting| waiting.until.is_some_and(|until| until <= now.taken);
-        if let (true, Some(held)) = (self.is_new && self.retired.iter().all(is_taken), now.held.take()) {
-            return self.commit(table, held);
-        }
         if self.is_new {
-            return;
+            return if self.retired.iter().all(is_taken) {
+                self.commit(table)
+            };
         }
         let due = match table.due() {
             Some(Due::Flush) if self.built.is_none() => self.flush(table, &now),
@@ -224,9 +233,12 @@ impl Chores {
 
     fn flush(&mut self, table: &mut Table, now: &Now<'_>) -> Option<(Work, Kind)> {
         self.is_alone = false;
-        let position = (now.position)();
-        let is_empty = table.overlay_size().0 == 0;
-        (!is_empty).then(|| table.flush().ok().map(|work| (work, Kind::Flush(position))))?
+        let read = (now.read)();
+        if table.overlay_size().0 == 0 {
+            self.note(read);
+            return None;
+        }
+        Some((table.flush().ok()?, Kind::Flush(read)))
     }
 
     fn make(&mut self, work: Work, kind: Kind) {
@@ -245,7 +257,7 @@ impl Chores {
         !view.levels().is_empty() && is_old && self.built.is_none()
     }
 
-    fn commit(&mut self, table: &Table, held: Vec<Arc<Change>>) {
+    fn commit(&mut self, table: &Table) {
         let view = table.publish();
         let name = |file: &Arc<Snapshot>| {
             let path = file.path();
@@ -267,9 +279,13 @@ impl Chores {
         self.is_new = false;
         let retired = std::mem::take(&mut self.retired).into_iter().map(|waiting| waiting.retired).collect();
         let keep = self.built.as_ref().map(|(making, _)| making.name.clone());
-        let held = (!held.is_empty()).then(|| (held, self.manifest.take_held_name()));
-        self.manifest.held = held.as_ref().map(|(_, name)| name.clone());
-        let commit = Commit { manifest: self.manifest.clone(), adopt, held, retired, keep };
+        // Each attempt has a file of its own: the one before may be on record.
+        let held = self.held.as_ref().map(|held| {
+            let name = (!held.is_empty()).then(|| self.manifest.take_held_name());
+            self.manifest.held.clone_from(&name);
+            name.map(|name| (held.clone(), name))
+        });
+        let commit = Commit { manifest: self.manifest.clone(), adopt, held: held.flatten(), retired, keep };
         self.housekeeper.begin(Job::Commit(Box::new(commit)));
     }
 }

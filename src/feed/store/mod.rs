@@ -23,7 +23,7 @@ use ringway_state::record::Change;
 use ringway_state::snapshot::{OpenError, Snapshot};
 use ringway_state::{Refusal, Table};
 
-pub(super) use chores::{Chores, Now};
+pub(super) use chores::{Chores, Now, Read};
 use manifest::Manifest;
 
 use super::file::Position;

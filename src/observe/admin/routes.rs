@@ -86,7 +86,7 @@ async fn state(State(shown): State<Arc<Shown>>) -> Response {
 }
 
 async fn guards(State(shown): State<Arc<Shown>>) -> Response {
-    let holdings = shown.admin.guards.holdings();
+    let (holdings, arrears) = shown.admin.guards.shown();
     let guards: Vec<Value> = holdings
         .iter()
         .map(|holding| {
@@ -99,7 +99,7 @@ async fn guards(State(shown): State<Arc<Shown>>) -> Response {
             })
         })
         .collect();
-    json_answer(StatusCode::OK, &json!({ "guards": guards }))
+    json_answer(StatusCode::OK, &json!({ "guards": guards, "octets_passed_over": arrears }))
 }
 
 /// What a rule holds is meant.

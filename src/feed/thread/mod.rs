@@ -1,0 +1,237 @@
+//! The feed's thread: the only one that writes the table. It reads what has come, applies it, publishes it once, and sees
+//! that the cores take it up.
+
+mod batch;
+mod tell;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ringway_state::Table;
+
+use super::allowance::Allowance;
+use super::arrears::Arrears;
+use super::desk::GuardDesk;
+use super::dir::StateDir;
+use super::file::Follower;
+use super::intake::Intake;
+use super::publish::{Entered, Give, Publisher};
+use super::refused::Refused;
+use super::store::{Chores, Now, Read, Stored};
+use super::taken::Taken;
+use super::watch::Watch;
+use crate::limits;
+use crate::observe::process_log::{Level, event};
+use crate::observe::{FeedStats, Readiness};
+use crate::runtime::Waker;
+use batch::Taking;
+
+/// What the feed works with.
+pub struct FeedParts {
+    /// The file of changes.
+    pub path: PathBuf,
+    /// What it may write to.
+    pub dir: StateDir,
+    /// To begin with; what the cores serve from until the first publication.
+    pub stored: Stored,
+    pub cores: Vec<Arc<Taken>>,
+    pub give: Give,
+    /// Told of the table whenever it was published.
+    pub show: Box<dyn FnMut(&Table) + Send>,
+    pub desk: Arc<GuardDesk>,
+    /// Changes that guards hold at most.
+    pub held: usize,
+    pub stats: Arc<FeedStats>,
+    pub readiness: Arc<Readiness>,
+}
+
+/// The running thread. It ends when this is dropped.
+pub struct FeedThread {
+    stop: Arc<AtomicBool>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FeedThread {
+    /// Begins to read. Not ready until everything that the file has is with every core.
+    ///
+    /// # Errors
+    /// The machine lacks descriptors, inotify instances or threads.
+    pub fn start(parts: FeedParts) -> io::Result<FeedThread> {
+        let FeedParts { path, dir, stored, cores, give, show, desk, held: most, stats, readiness } = parts;
+        let (follower, waker) = Follower::new(&path, stored.position())?;
+        let Stored { table, manifest, held, is_stored } = stored;
+        desk.open(waker.clone());
+        let mut intake = Intake::new(table, most, Arc::clone(&stats));
+        let watch = Watch::new(desk, &mut intake, Arc::clone(&stats))?;
+        if is_stored {
+            intake.guard();
+        }
+        intake.guards().restore(held, Instant::now());
+        let chores = Chores::start(dir.path().to_owned(), manifest, Arc::clone(&stats), waker.clone())?;
+        let refused = Refused::new(&path, dir.path(), Arc::clone(&stats));
+        let stop = Arc::<AtomicBool>::default();
+        readiness.set(READY, format!("{} has not been read yet", path.display()));
+        let feed = Feed {
+            path,
+            _dir: dir,
+            follower,
+            intake,
+            arrears: Arrears::default(),
+            watch,
+            chores,
+            publisher: Publisher::new(cores, give, Arc::clone(&stats)),
+            show,
+            start: Start { began: Instant::now(), told: Instant::now(), state: StartState::Reading },
+            absent: None,
+            refused,
+            full: Allowance::new(1, Duration::from_millis(limits::FULL_TOLD_MS)),
+            is_clearing: false,
+            stop: Arc::clone(&stop),
+            stats,
+            readiness,
+        };
+        let thread = std::thread::Builder::new().name("feed".to_owned()).spawn(move || feed.run())?;
+        Ok(FeedThread { stop, waker, thread: Some(thread) })
+    }
+}
+
+impl Drop for FeedThread {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        self.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // It panicked if this fails, and the panic hook has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The reason against being ready until the feed has been read.
+const READY: &str = "feed";
+
+struct Feed {
+    path: PathBuf,
+    /// Held for as long as the thread runs.
+    _dir: StateDir,
+    follower: Follower,
+    intake: Intake,
+    arrears: Arrears,
+    watch: Watch,
+    chores: Chores,
+    publisher: Publisher,
+    show: Box<dyn FnMut(&Table) + Send>,
+    start: Start,
+    /// Why there is nothing to read, if that has been told.
+    absent: Option<String>,
+    refused: Refused,
+    full: Allowance,
+    is_clearing: bool,
+    stop: Arc<AtomicBool>,
+    stats: Arc<FeedStats>,
+    readiness: Arc<Readiness>,
+}
+
+/// How far the first reading has come.
+struct Start {
+    began: Instant,
+    /// When its progress was last told.
+    told: Instant,
+    state: StartState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StartState {
+    Reading,
+    /// Ready when every core has this publication.
+    Publishing(u64),
+    Done,
+}
+
+impl Feed {
+    fn run(mut self) {
+        let failed = Failed { readiness: Arc::clone(&self.readiness), path: self.path.clone() };
+        while !self.stop.load(Ordering::Acquire) {
+            let taking = match self.publisher.has_room() {
+                true => self.take(),
+                false => Taking::Waits,
+            };
+            self.publisher.look();
+            self.refused.look(Instant::now());
+            self.watch.look(&mut self.intake, &self.arrears, Instant::now());
+            self.tell_start();
+            if !matches!(taking, Taking::More) {
+                self.follower.wait(self.patience(Instant::now()));
+            }
+        }
+        std::mem::forget(failed);
+    }
+
+    fn patience(&self, now: Instant) -> Duration {
+        let look = Duration::from_millis(limits::FEED_LOOK_MS);
+        let others = [self.publisher.patience(now), self.chores.patience(now)];
+        others.into_iter().flatten().fold(look, Duration::min)
+    }
+
+    /// Applies what has come, up to a batch, and publishes it, with what the table's chores have changed.
+    fn take(&mut self) -> Taking {
+        let is_another = self.turn_chores();
+        let mut entered = Entered::new();
+        let taking = self.batch(&mut entered);
+        // What a new level has taken over leaves the overlay a slice at a time.
+        let is_clearing = self.intake.for_chores().0.clear();
+        let is_clear = std::mem::replace(&mut self.is_clearing, is_clearing) && !is_clearing;
+        if is_another || is_clear || !entered.is_empty() {
+            let cut = self.intake.take_cut();
+            self.publisher.publish(self.intake.table().publish(), entered, cut);
+            self.chores.published(self.publisher.sequence());
+            (self.show)(self.intake.table());
+        }
+        if let (Taking::End, StartState::Reading) = (&taking, self.start.state) {
+            self.start.state = StartState::Publishing(self.publisher.sequence());
+        }
+        if is_clearing { Taking::More } else { taking }
+    }
+
+    fn turn_chores(&mut self) -> bool {
+        let (follower, arrears) = (&self.follower, &self.arrears);
+        let (table, outside) = self.intake.for_chores();
+        let read = || Read {
+            position: follower.position_before(outside.is_waiting(), arrears.latest()),
+            held: outside.held(),
+        };
+        let now = Now {
+            at: Instant::now(),
+            taken: self.publisher.taken(),
+            is_starting: self.start.state != StartState::Done,
+            read: &read,
+        };
+        self.chores.turn(table, now)
+    }
+}
+
+/// Says so if the thread ends without having been told to: what comes from then on is not applied.
+struct Failed {
+    readiness: Arc<Readiness>,
+    path: PathBuf,
+}
+
+impl Drop for Failed {
+    fn drop(&mut self) {
+        let path = self.path.display().to_string();
+        self.readiness
+            .set(READY, format!("the feed has failed, and {path} is not followed; restart the router"));
+        let fields = [("file.path", path.into())];
+        event(
+            Level::Error,
+            "the feed has failed; changes are not applied until the router is restarted",
+            &fields,
+        );
+    }
+}
