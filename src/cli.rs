@@ -28,6 +28,13 @@ Exit codes: 0 an origin or the router answers the request, 1 the input is wrong 
 
 Example: ringway explain --config edge.yaml --host hello.localhost --path /a --admin";
 
+const GUARDS_HELP: &str = "\
+Guards hold changes back that would take too many healthy endpoints at once; no tombstone waits for them.
+
+Examples:
+  ringway guards list --config edge.yaml
+  ringway guards acknowledge emptied --config edge.yaml";
+
 #[derive(Debug, PartialEq, Subcommand)]
 pub enum Command {
     /// Run the router
@@ -45,6 +52,9 @@ pub enum Command {
     /// Tell what becomes of a request, and why: its service, the endpoints it may go to, what holds for it
     #[command(after_help = EXPLAIN_HELP)]
     Explain(ctl::Explain),
+    /// Tell what a running router's guards hold back of its feed, or let it go
+    #[command(subcommand, after_help = GUARDS_HELP)]
+    Guards(ctl::Guards),
     /// Print the JSON Schema of the configuration, by which editors complete and check it
     Schema,
     /// Print the script by which a shell completes ringway's commands
@@ -204,6 +214,13 @@ mod tests {
             json: true,
         };
         assert_eq!(parsed(line), Ok(Command::Explain(options)));
+        let router = || ctl::Running { config: Some("a.yaml".into()), admin: None };
+        let list = ctl::Guards::List { router: router(), json: true };
+        assert_eq!(parsed("ringway guards list --config a.yaml --json"), Ok(Command::Guards(list)));
+        let rule = Some("fleet".to_owned());
+        let acknowledge = ctl::Guards::Acknowledge { router: router(), rule, service: None };
+        let line = "ringway guards acknowledge fleet --config a.yaml";
+        assert_eq!(parsed(line), Ok(Command::Guards(acknowledge)));
         assert_eq!(parsed("ringway schema"), Ok(Command::Schema));
         assert_eq!(parsed("ringway completions zsh"), Ok(Command::Completions { shell: Shell::Zsh }));
         assert_eq!(parsed("ringway man out"), Ok(Command::Man { dir: "out".into() }));
@@ -231,6 +248,12 @@ mod tests {
             "ringway explain --config a.yaml",
             "ringway explain --config a.yaml --host a.test --header b",
             "ringway explain --config a.yaml --host a.test --path /\r\n",
+            "ringway guards",
+            "ringway guards list",
+            "ringway guards list --config a.yaml --admin http://127.0.0.1:9180",
+            "ringway guards acknowledge --config a.yaml",
+            "ringway guards acknowledge tombstones --config a.yaml",
+            "ringway guards acknowledge fleet --service svc_a --config a.yaml",
             "ringway schema edge.yaml",
             "ringway completions",
             "ringway completions command.com",

@@ -201,6 +201,8 @@ pub const GUARD_SERVICE_LEAST: u64 = 20;
 pub const GUARD_HELD: usize = 1 << 18;
 pub const GUARD_SPANS: usize = 32;
 pub const GUARD_SERVICES: usize = 1 << 16;
+/// Services of which nothing is held since somebody said so; of more, only what is held then goes.
+pub const GUARD_MEANT: usize = 1_024;
 /// How long a change is held that nobody acknowledges, and how long nothing more is held when somebody has, in
 /// milliseconds.
 pub const GUARD_EXPIRES_MS: u64 = 1_800_000;

@@ -18,6 +18,7 @@ fn main() -> ExitCode {
         Command::Run { config } => Ok(run(&config)),
         Command::Check { config } => cli::check(&config, out),
         Command::Explain(options) => ctl::explain(&options, out),
+        Command::Guards(what) => ctl::guards(&what, out),
         Command::Schema => ctl::schema(out),
         Command::Completions { shell } => ctl::completions(shell, out),
         Command::Man { dir } => ctl::man(&dir, out),

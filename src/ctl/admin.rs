@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::limits;
 use crate::proto::http1::{BodyReader, BodyStep, Method, Parsed, ResponseHead};
@@ -62,11 +63,7 @@ impl AdminUrl {
     /// Nobody answers, or not with this.
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
         let authority = self.authority.clone();
-        let (status, content) = match self.exchange(path) {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(what)) => return Err(AskError::NotUnderstood { authority, what }),
-            Err(error) => return Err(AskError::Unreachable { authority, error }),
-        };
+        let (status, content) = self.exchange("GET", path)?;
         match status {
             200 => serde_json::from_slice(&content)
                 .map_err(|error| AskError::NotUnderstood { authority, what: error.to_string() }),
@@ -79,12 +76,39 @@ impl AdminUrl {
         }
     }
 
-    fn exchange(&self, path: &str) -> io::Result<Result<(u16, Vec<u8>), String>> {
+    /// Asks for something to be done.
+    ///
+    /// # Errors
+    /// Nobody answers, or it is refused.
+    pub(super) fn post(&self, path: &str) -> Result<(), AskError> {
+        let (status, content) = self.exchange("POST", path)?;
+        if matches!(status, 200..=299) {
+            return Ok(());
+        }
+        let told = serde_json::from_slice::<Value>(&content).ok();
+        let why = told.as_ref().and_then(|told| told["error"].as_str());
+        let why = why.map_or_else(|| format!("it answers {status}"), str::to_owned);
+        Err(AskError::Refused { authority: self.authority.clone(), why })
+    }
+
+    /// Status and content.
+    fn exchange(&self, method: &str, path: &str) -> Result<(u16, Vec<u8>), AskError> {
+        let authority = self.authority.clone();
+        match self.octets(method, path) {
+            Ok(octets) => read(&octets).map_err(|what| AskError::NotUnderstood { authority, what }),
+            Err(error) => Err(AskError::Unreachable { authority, error }),
+        }
+    }
+
+    fn octets(&self, method: &str, path: &str) -> io::Result<Vec<u8>> {
         let mut stream = self.connect()?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.authority)?;
+        let authority = &self.authority;
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n");
+        let length = if method == "GET" { "" } else { "Content-Length: 0\r\n" };
+        stream.write_all(format!("{head}{length}\r\n").as_bytes())?;
         let mut octets = Vec::new();
         stream.take(limits::ADMIN_ANSWER_OCTETS as u64).read_to_end(&mut octets)?;
-        Ok(read(&octets))
+        Ok(octets)
     }
 
     fn connect(&self) -> io::Result<TcpStream> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::guards::{Holding, Rule};
+use super::guards::{Holding, Meant};
+use crate::limits;
 use crate::runtime::Waker;
 
 /// Shown to the admin listener, and looked at by the feed.
@@ -11,9 +12,19 @@ use crate::runtime::Waker;
 pub struct GuardDesk {
     /// What they hold, and the octets that are to be read once more.
     shown: Mutex<(Vec<Holding>, u64)>,
-    acknowledged: Mutex<BTreeSet<Rule>>,
+    /// Not yet taken.
+    acknowledged: Mutex<BTreeSet<Meant>>,
     /// Of the feed; none if there is no feed to guard.
     waker: OnceLock<Waker>,
+}
+
+/// Why nothing can be acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeskError {
+    #[error("changes come from no feed, so nothing is guarded")]
+    NoFeed,
+    #[error("the feed has not taken up what was acknowledged before; try again")]
+    TooMany,
 }
 
 impl GuardDesk {
@@ -23,12 +34,20 @@ impl GuardDesk {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What the rule holds is meant. False if nothing is guarded.
-    pub fn acknowledge(&self, rule: Rule) -> bool {
-        let Some(waker) = self.waker.get() else { return false };
-        self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner).insert(rule);
+    /// Something that is held is meant.
+    ///
+    /// # Errors
+    /// As [`DeskError`]; nothing has changed.
+    pub fn acknowledge(&self, meant: Meant) -> Result<(), DeskError> {
+        let waker = self.waker.get().ok_or(DeskError::NoFeed)?;
+        let mut acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
+        if acknowledged.len() >= limits::GUARD_MEANT {
+            return Err(DeskError::TooMany);
+        }
+        acknowledged.insert(meant);
+        drop(acknowledged);
         waker.wake();
-        true
+        Ok(())
     }
 
     pub(super) fn open(&self, waker: Waker) {
@@ -40,7 +59,7 @@ impl GuardDesk {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = (holdings, arrears);
     }
 
-    pub(super) fn take_acknowledged(&self) -> BTreeSet<Rule> {
+    pub(super) fn take_acknowledged(&self) -> BTreeSet<Meant> {
         std::mem::take(&mut *self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

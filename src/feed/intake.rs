@@ -126,7 +126,9 @@ impl Intake {
 
     /// From now on changes are held that guards stand against. History, read for the first time, is no news.
     pub(super) fn guard(&mut self) {
-        self.is_guarded = true;
+        if !std::mem::replace(&mut self.is_guarded, true) {
+            self.guards.begin(Instant::now());
+        }
     }
 
     pub(super) fn guards(&mut self) -> &mut Guards {
@@ -229,7 +231,8 @@ impl Intake {
 
     /// Applies a change that need not be held any longer, if there is one.
     pub(super) fn release(&mut self, now: Instant) -> Option<Verdict> {
-        if !self.guards.is_holding() || self.looked.is_some_and(|looked| now < looked + PAUSE) {
+        let pauses = !self.guards.is_pressed() && self.looked.is_some_and(|looked| now < looked + PAUSE);
+        if !self.guards.is_holding() || pauses {
             return None;
         }
         let view = self.table.publish();

@@ -28,9 +28,9 @@ mod taken;
 mod thread;
 mod watch;
 
-pub use desk::GuardDesk;
+pub use desk::{DeskError, GuardDesk};
 pub use dir::{DirError, StateDir};
-pub use guards::{Holding, Rule};
+pub use guards::{Holding, Meant, Rule};
 pub use inline::{InlineError, base, is_inline, table, unusable};
 pub use intake::BadReason;
 pub use names::{Known, Names};

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::allowance::Allowance;
 use super::arrears::Arrears;
 use super::desk::GuardDesk;
-use super::guards::{Rule, healthy};
+use super::guards::{Meant, Rule, healthy};
 use super::intake::Intake;
 use crate::limits;
 use crate::observe::FeedStats;
@@ -38,7 +38,7 @@ impl Watch {
         let view = intake.table().publish();
         let counting = match view.base().is_none() && view.levels().is_empty() {
             true => {
-                intake.guards().counted(0, Instant::now());
+                intake.guards().counted(0);
                 None
             }
             false => Some(count(view)?),
@@ -51,12 +51,16 @@ impl Watch {
     pub(super) fn look(&mut self, intake: &mut Intake, arrears: &Arrears, now: Instant) {
         if let Some(healthy) = self.counting.as_ref().and_then(|counting| counting.try_recv().ok()) {
             self.counting = None;
-            intake.guards().counted(healthy, now);
+            intake.guards().counted(healthy);
         }
-        for rule in self.desk.take_acknowledged() {
-            intake.guards().acknowledge(rule, now);
+        for meant in self.desk.take_acknowledged() {
             self.shown = None;
-            event(Level::Warn, "a guard was told to let go", &[("ringway.guard.rule", rule.as_str().into())]);
+            let field = match &meant {
+                Meant::Rule(rule) => ("ringway.guard.rule", Value::from(rule.as_str())),
+                Meant::Service(service) => ("ringway.service", service.as_str().into()),
+            };
+            event(Level::Warn, "guards were told to let go", &[field]);
+            intake.guards().acknowledge(meant, now);
         }
         let every = Duration::from_millis(limits::GUARD_SHOW_MS);
         if self.shown.is_none_or(|shown| now.saturating_duration_since(shown) >= every) {
@@ -84,8 +88,8 @@ impl Watch {
     pub(super) fn tell(&mut self, rule: Rule, now: Instant) {
         if self.may_tell(now) {
             let fields = [("ringway.guard.rule", Value::from(rule.as_str()))];
-            let what = "a guard holds changes of endpoints back, since too many would be lost; see /v1/guards, and if it is \
-                        meant: POST /v1/guards/RULE/acknowledge";
+            let what = "a guard holds changes of endpoints back, since too many would be lost; see `ringway guards list`, and if \
+                        it is meant: `ringway guards acknowledge RULE`";
             event(Level::Error, what, &fields);
         }
     }

@@ -7,7 +7,7 @@
 //! | Rule | Holds a change that | Until |
 //! |---|---|---|
 //! | `emptied` | takes the last healthy endpoint of a set, beyond a share of all sets in a minute | a later minute has room for it |
-//! | `fleet` | takes healthy endpoints, if all sets together would have less than half of what they lately had | acknowledged, or expired |
+//! | `fleet` | takes healthy endpoints, if all sets together would have less than half of what they lately had; or more than a few, before that was counted | acknowledged, expired, or counted |
 //! | `service` | leaves a large set less than half of the healthy endpoints that it lately had | acknowledged, or expired |
 
 #[cfg(test)]
@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringway_state::id::ServiceId;
 use ringway_state::record::{Change, EndpointState, Key, Record};
 
 use crate::limits;
@@ -67,6 +68,8 @@ pub struct Holding {
     pub held: usize,
     /// Of what is held longest.
     pub since: Option<Duration>,
+    /// Until the first of it goes by itself; none if it goes whenever there is room.
+    pub expires: Option<Duration>,
     /// Some of the keys.
     pub keys: Vec<String>,
     /// For so long it holds nothing more.
@@ -85,8 +88,20 @@ pub(super) struct Guards {
     emptied: Emptied,
     fleet: Fleet,
     services: Services,
-    /// Until when each rule holds nothing more.
+    /// Until when each rule holds nothing more, and none holds anything of a service.
     acknowledged: [Option<Instant>; Rule::ALL.len()],
+    meant: HashMap<ServiceId, Instant>,
+    /// Something was acknowledged, and not everything that is held has been looked at since.
+    is_pressed: bool,
+}
+
+/// What somebody says is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meant {
+    /// Whatever a rule holds.
+    Rule(Rule),
+    /// What any rule holds of a service.
+    Service(ServiceId),
 }
 
 struct Held {
@@ -97,6 +112,7 @@ struct Held {
 }
 
 const EXPIRES: Duration = Duration::from_millis(limits::GUARD_EXPIRES_MS);
+const ACKNOWLEDGED: Duration = Duration::from_millis(limits::GUARD_ACKNOWLEDGED_MS);
 
 /// Healthy endpoints of a record: none of one that is no set, or a grave.
 pub(super) fn healthy(record: &Record) -> u64 {
@@ -117,13 +133,21 @@ impl Guards {
             fleet: Fleet::default(),
             services: Services::default(),
             acknowledged: [None; Rule::ALL.len()],
+            meant: HashMap::new(),
+            is_pressed: false,
         }
     }
 
-    /// So many endpoints of all sets were healthy before the first change that was applied. Until that is known, the rule
-    /// `fleet` holds nothing.
-    pub(super) fn counted(&mut self, healthy: u64, now: Instant) {
-        self.fleet.counted(healthy, now);
+    /// So many endpoints of all sets were healthy before the first change that was applied.
+    pub(super) fn counted(&mut self, healthy: u64) {
+        self.fleet.counted(healthy);
+        self.is_pressed = true;
+    }
+
+    /// Changes are judged from now on: what was applied before is no fall.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.fleet.begin_anew(now);
+        self.services.forget();
     }
 
     /// Judges a change of a set. A newer value than the one that is held takes its place, or its turn.
@@ -155,6 +179,10 @@ impl Guards {
         self.emptied.applied(effect, now);
         self.fleet.applied(effect, now);
         self.services.applied(key, effect, now);
+        if self.is_meant(key, now) {
+            self.fleet.forgive(effect);
+            self.services.forgive(key);
+        }
         // What is meant is not held against what follows.
         if !self.holds(Rule::Fleet, now) {
             self.fleet.begin_anew(now);
@@ -170,7 +198,7 @@ impl Guards {
         for _ in 0..limits::GUARD_LOOK {
             let next = self.order.range(self.looked..).next();
             let Some((order, key)) = next.map(|(order, key)| (*order, key.clone())) else {
-                self.looked = 0;
+                (self.looked, self.is_pressed) = (0, false);
                 return None;
             };
             self.looked = order + 1;
@@ -194,15 +222,32 @@ impl Guards {
         false
     }
 
-    /// What a rule holds is meant: it goes, and nothing more is held for that reason for a while.
-    pub(super) fn acknowledge(&mut self, rule: Rule, now: Instant) {
-        self.acknowledged[rule as usize] = Some(now + Duration::from_millis(limits::GUARD_ACKNOWLEDGED_MS));
-        self.looked = 0;
-        match rule {
-            Rule::Emptied => {}
-            Rule::Fleet => self.fleet.begin_anew(now),
-            Rule::Service => self.services.forget(),
+    /// Something is meant: it goes, and nothing more is held for that reason for a while.
+    pub(super) fn acknowledge(&mut self, meant: Meant, now: Instant) {
+        match meant {
+            Meant::Rule(rule) => {
+                self.acknowledged[rule as usize] = Some(now + ACKNOWLEDGED);
+                match rule {
+                    Rule::Emptied => {}
+                    Rule::Fleet => self.fleet.begin_anew(now),
+                    Rule::Service => self.services.forget(),
+                }
+            }
+            Meant::Service(service) => {
+                if self.meant.len() >= limits::GUARD_MEANT {
+                    self.meant.retain(|_, until| *until > now);
+                }
+                if self.meant.len() < limits::GUARD_MEANT || self.meant.contains_key(&service) {
+                    self.meant.insert(service, now + ACKNOWLEDGED);
+                }
+            }
         }
+        (self.looked, self.is_pressed) = (0, true);
+    }
+
+    /// Whether [`release`](Self::release) is to be asked at once, again and again.
+    pub(super) fn is_pressed(&self) -> bool {
+        self.is_pressed && self.is_holding()
     }
 
     /// What each rule holds.
@@ -214,10 +259,12 @@ impl Guards {
         let held =
             || self.order.values().filter_map(|key| self.held.get(key)).filter(|held| held.rule == rule);
         let keys = held().take(limits::GUARD_SHOWN).map(|held| held.change.record.key().to_string());
+        let since = held().map(|held| now.saturating_duration_since(held.since)).max();
         Holding {
             rule,
             held: held().count(),
-            since: held().map(|held| now.saturating_duration_since(held.since)).max(),
+            since,
+            expires: since.filter(|_| rule != Rule::Emptied).map(|since| EXPIRES.saturating_sub(since)),
             keys: keys.collect(),
             acknowledged: self.acknowledged[rule as usize]
                 .map(|until| until.saturating_duration_since(now))
@@ -247,7 +294,7 @@ impl Guards {
 
     /// The rule that stands against a change.
     fn broken(&self, key: &Key, effect: Effect, now: Instant) -> Option<Rule> {
-        if effect.after >= effect.before {
+        if effect.after >= effect.before || self.is_meant(key, now) {
             return None;
         }
         let holds = |rule| self.holds(rule, now);
@@ -263,6 +310,11 @@ impl Guards {
 
     fn holds(&self, rule: Rule, now: Instant) -> bool {
         self.acknowledged[rule as usize].is_none_or(|until| until <= now)
+    }
+
+    fn is_meant(&self, key: &Key, now: Instant) -> bool {
+        let Key::Endpoints(service, _) = key else { return false };
+        self.meant.get(service).is_some_and(|until| *until > now)
     }
 
     fn hold(&mut self, key: Key, change: Change, rule: Rule, now: Instant) {

@@ -54,7 +54,7 @@ impl World {
             now: start,
             emptied: Vec::new(),
         };
-        world.guards.counted(0, start);
+        world.guards.counted(0);
         (0..sets).for_each(|service| world.apply(change(service, endpoints, 1)));
         world
     }
@@ -155,7 +155,7 @@ fn a_fleet_loses_no_more_than_half_before_somebody_says_so() {
     }
     let held = world.held(Rule::Fleet);
     assert!(held > 480, "{held}");
-    world.guards.acknowledge(Rule::Fleet, world.now);
+    world.guards.acknowledge(Meant::Rule(Rule::Fleet), world.now);
     world.release();
     assert_eq!((world.held(Rule::Fleet), world.guards.is_holding()), (0, false));
     // What was meant is not held against what follows.
@@ -180,6 +180,87 @@ fn a_large_set_loses_no_more_than_half_and_a_small_one_may() {
     world.pass(1);
     assert!(!world.guards.is_holding());
     assert_eq!(world.table.healthy(&change(1, 0, 0).record.key()), 49);
+}
+
+/// 49 % may go, 51 % may not; with somebody's word they may.
+#[test]
+fn forty_nine_percent_go_and_fifty_one_do_not() {
+    let lose = |world: &mut World, services: std::ops::Range<usize>| {
+        services.filter_map(|service| world.offer(change(service, 0, 2))).collect::<Vec<_>>()
+    };
+    let mut world = World::new(1_000, 1);
+    world.guards.acknowledge(Meant::Rule(Rule::Emptied), world.now);
+    assert_eq!(lose(&mut world, 0..490), []);
+    assert_eq!(lose(&mut world, 490..510), [Rule::Fleet; 10]);
+    world.guards.acknowledge(Meant::Rule(Rule::Fleet), world.now);
+    world.release();
+    assert!(!world.guards.is_holding() && world.emptied.len() == 510);
+}
+
+#[test]
+fn one_service_may_be_meant_and_no_other() {
+    let mut world = World::new(20, 100);
+    for service in 0..10 {
+        assert_eq!(world.offer(change(service, 49, 2)), Some(Rule::Service));
+    }
+    world.guards.acknowledge(Meant::Service(ServiceId::parse("svc_3").unwrap()), world.now);
+    world.release();
+    assert_eq!((world.held(Rule::Service), world.table.healthy(&change(3, 0, 0).record.key())), (9, 49));
+    // For a while.
+    assert_eq!(world.offer(change(3, 2, 3)), None);
+    assert_eq!(world.offer(change(4, 2, 3)), Some(Rule::Service));
+    world.pass(limits::GUARD_ACKNOWLEDGED_MS / 1000 + 1);
+    assert_eq!(world.offer(change(3, 100, 4)), None);
+    assert_eq!(world.offer(change(3, 2, 5)), Some(Rule::Service));
+}
+
+/// What a service loses that is meant to is not held against the fleet.
+#[test]
+fn what_is_meant_of_one_service_leaves_the_others_their_part() {
+    let mut world = World::new(9, 100);
+    world.offer(change(9, 900, 1));
+    world.guards.acknowledge(Meant::Service(ServiceId::parse("svc_9").unwrap()), world.now);
+    assert_eq!(world.offer(change(9, 0, 2)), None);
+    let fall = |world: &mut World, service| world.offer(change(service, 50, 2));
+    assert_eq!((0..9).filter_map(|service| fall(&mut world, service)).collect::<Vec<_>>(), []);
+    assert_eq!(world.offer(change(0, 1, 3)), Some(Rule::Service));
+}
+
+/// Before the fleet was counted, it is taken for a small one.
+#[test]
+fn a_fall_before_the_count_waits_for_it() {
+    let start = Instant::now();
+    let mut world = World {
+        guards: Guards::new(0, 1_000),
+        table: Table::default(),
+        start,
+        now: start,
+        emptied: Vec::new(),
+    };
+    world.guards.begin(start);
+    // There since before the start.
+    for service in 0..1_000 {
+        let change = change(service, 5, 1);
+        world.table.0.insert(change.record.key(), change);
+    }
+    let (few, half) = (limits::GUARD_FLEET_LEAST as usize / 2, 300);
+    for service in 0..half {
+        let may = if service < few { None } else { Some(Rule::Fleet) };
+        assert_eq!(world.offer(change(service, 4, 2)), may, "{service}");
+    }
+    world.release();
+    assert_eq!(world.held(Rule::Fleet), half - few);
+    world.guards.counted(5_000);
+    world.release();
+    assert!(!world.guards.is_holding());
+    // Those count that went before it.
+    for (version, left) in [(3, 3), (4, 2), (5, 1)] {
+        for service in 0..1_000 {
+            world.offer(change(service, left, version));
+        }
+    }
+    let left: u64 = world.table.0.values().map(|change| healthy(&change.record)).sum();
+    assert_eq!(left, 2_500);
 }
 
 #[test]
@@ -229,7 +310,7 @@ proptest! {
                 Step::Pass(seconds) => world.pass(seconds),
                 Step::Acknowledge(rule) => {
                     acknowledged |= rule == Rule::Emptied;
-                    world.guards.acknowledge(rule, world.now);
+                    world.guards.acknowledge(Meant::Rule(rule), world.now);
                     world.release();
                 }
             }

@@ -54,51 +54,60 @@ impl Emptied {
     }
 }
 
-/// All healthy endpoints, and the most that there lately were.
+/// All healthy endpoints, and the most that there lately were: each as more than when they were counted.
 #[derive(Default)]
 pub(super) struct Fleet {
-    /// As they were counted; none as long as nobody has.
+    /// As they were counted, before any came or went; none as long as nobody has.
     counted: Option<u64>,
-    /// What came and went since the count began.
+    /// What came and went since.
     moved: i64,
     /// The most in each minute of the window, the oldest first.
-    most: VecDeque<(Instant, u64)>,
+    most: VecDeque<(Instant, i64)>,
 }
 
 impl Fleet {
     /// So many there were before the first of what was applied.
-    pub(super) fn counted(&mut self, healthy: u64, now: Instant) {
+    pub(super) fn counted(&mut self, healthy: u64) {
         self.counted = Some(healthy);
-        self.begin_anew(now);
     }
 
     /// From now on nothing is compared with what was.
     pub(super) fn begin_anew(&mut self, now: Instant) {
         self.most.clear();
-        self.total().into_iter().for_each(|total| self.note(total, now));
+        self.note(now);
     }
 
-    fn total(&self) -> Option<u64> {
-        self.counted?.checked_add_signed(self.moved)
-    }
-
+    /// As long as nobody has counted, the fleet is taken for the smallest that is guarded at all: what takes more waits for
+    /// the count.
     pub(super) fn would_fall(&self, effect: Effect, now: Instant) -> bool {
-        let Some(total) = self.total() else { return false };
         let lately = self.most.iter().filter(|(at, _)| now.saturating_duration_since(*at) < WINDOW + MINUTE);
-        let most = lately.map(|(_, most)| *most).max().unwrap_or(total);
-        let left = total.saturating_sub(effect.before - effect.after);
-        most >= limits::GUARD_FLEET_LEAST && left * 2 < most
+        let most = lately.map(|(_, most)| *most).max().unwrap_or(self.moved).max(self.moved);
+        let lost = most.abs_diff(self.moved) + effect.before - effect.after;
+        let most = match self.counted {
+            Some(counted) => counted.saturating_add_signed(most),
+            None => limits::GUARD_FLEET_LEAST,
+        };
+        most >= limits::GUARD_FLEET_LEAST && lost * 2 > most
     }
 
     pub(super) fn applied(&mut self, effect: Effect, now: Instant) {
         self.moved = self.moved.saturating_add_unsigned(effect.after).saturating_sub_unsigned(effect.before);
-        self.total().into_iter().for_each(|total| self.note(total, now));
+        self.note(now);
     }
 
-    fn note(&mut self, total: u64, now: Instant) {
+    /// What was lost by it is meant.
+    pub(super) fn forgive(&mut self, effect: Effect) {
+        for (_, most) in &mut self.most {
+            *most = most.saturating_sub_unsigned(effect.before.saturating_sub(effect.after)).max(self.moved);
+        }
+    }
+
+    fn note(&mut self, now: Instant) {
         match self.most.back_mut() {
-            Some((at, most)) if now.saturating_duration_since(*at) < MINUTE => *most = (*most).max(total),
-            _ => self.most.push_back((now, total)),
+            Some((at, most)) if now.saturating_duration_since(*at) < MINUTE => {
+                *most = (*most).max(self.moved)
+            }
+            _ => self.most.push_back((now, self.moved)),
         }
         while self.most.front().is_some_and(|(at, _)| now.saturating_duration_since(*at) >= WINDOW + MINUTE) {
             self.most.pop_front();
@@ -132,6 +141,10 @@ impl Services {
                 *fall = (now, effect.before);
             }
         }
+    }
+
+    pub(super) fn forgive(&mut self, key: &Key) {
+        self.0.remove(key);
     }
 
     /// What was lost is meant.

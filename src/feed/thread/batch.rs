@@ -54,7 +54,9 @@ impl Feed {
     fn take_released(&mut self, entered: &mut Entered) -> Result<bool, Refusal> {
         let now = Instant::now();
         for _ in 0..limits::FEED_BESIDE_LINES {
-            let Some(verdict) = self.intake.release(now) else { return Ok(false) };
+            let Some(verdict) = self.intake.release(now) else {
+                return Ok(self.intake.guards().is_pressed());
+            };
             self.beside(verdict, now, entered)?;
         }
         Ok(true)

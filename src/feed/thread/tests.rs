@@ -10,7 +10,7 @@ use ringway_state::id::{Region, ServiceId};
 use ringway_state::record::Key;
 
 use super::*;
-use crate::feed::guards::{Rule, healthy};
+use crate::feed::guards::{Meant, Rule, healthy};
 use crate::feed::publish::Publication;
 
 /// What guards may hold, far less than there is to hold.
@@ -126,7 +126,7 @@ impl World {
 
     fn acknowledge_all(&self) {
         for rule in Rule::ALL {
-            assert!(self.desk.acknowledge(rule));
+            self.desk.acknowledge(Meant::Rule(rule)).unwrap();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the admin listener answers.
 
 use super::{Reloaded, Shown};
-use crate::feed::Rule;
+use crate::feed::{DeskError, Meant, Rule};
 use crate::limits::{ADMIN_BODY_OCTETS, ADMIN_RELOAD_MS};
 use crate::observe::process_log::{self, Level};
 use crate::observe::registry::CONTENT_TYPE;
@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use ringway_state::id::ServiceId;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,8 @@ pub(super) fn router(shown: Shown) -> Router {
         .route("/v1/slow", get(slow))
         .route("/v1/explain", get(explain))
         .route("/v1/guards", get(guards))
-        .route("/v1/guards/{rule}/acknowledge", post(acknowledge))
+        .route("/v1/guards/{rule}/acknowledge", post(acknowledge_rule))
+        .route("/v1/guards/services/{service}/acknowledge", post(acknowledge_service))
         .route("/v1/drain", post(drain))
         .route("/v1/reload", post(reload))
         .route("/v1/log-level", get(log_level).put(set_log_level))
@@ -94,6 +96,7 @@ async fn guards(State(shown): State<Arc<Shown>>) -> Response {
                 "id": holding.rule.as_str(),
                 "held": holding.held,
                 "held_for_seconds": holding.since.map(|since| since.as_secs()),
+                "expires_in_seconds": holding.expires.map(|left| left.as_secs()),
                 "keys": holding.keys,
                 "acknowledged_for_seconds": holding.acknowledged.map(|left| left.as_secs()),
             })
@@ -102,21 +105,35 @@ async fn guards(State(shown): State<Arc<Shown>>) -> Response {
     json_answer(StatusCode::OK, &json!({ "guards": guards, "octets_passed_over": arrears }))
 }
 
-/// What a rule holds is meant.
-async fn acknowledge(State(shown): State<Arc<Shown>>, Path(id): Path<String>, fields: HeaderMap) -> Response {
-    if let Some(refusal) = refuse_pages(&fields) {
+async fn acknowledge_rule(
+    State(shown): State<Arc<Shown>>,
+    Path(id): Path<String>,
+    fields: HeaderMap,
+) -> Response {
+    let rule = Rule::ALL.into_iter().find(|rule| rule.as_str() == id).map(Meant::Rule);
+    acknowledge(&shown, &fields, rule, &id, "there is no such guard; GET /v1/guards lists them")
+}
+
+async fn acknowledge_service(
+    State(shown): State<Arc<Shown>>,
+    Path(id): Path<String>,
+    fields: HeaderMap,
+) -> Response {
+    let service = ServiceId::parse(&id).ok().map(Meant::Service);
+    acknowledge(&shown, &fields, service, &id, "this is no service's id, as svc_a is")
+}
+
+/// Something that guards hold is meant; if there is such a thing.
+fn acknowledge(shown: &Shown, fields: &HeaderMap, meant: Option<Meant>, id: &str, unknown: &str) -> Response {
+    if let Some(refusal) = refuse_pages(fields) {
         return refusal;
     }
-    let Some(rule) = Rule::ALL.into_iter().find(|rule| rule.as_str() == id) else {
-        let why = json!({ "error": "there is no such guard; GET /v1/guards lists them" });
-        return json_answer(StatusCode::NOT_FOUND, &why);
-    };
-    match shown.admin.guards.acknowledge(rule) {
-        true => json_answer(StatusCode::ACCEPTED, &json!({ "acknowledged": id })),
-        false => json_answer(
-            StatusCode::CONFLICT,
-            &json!({ "error": "changes come from no feed, so nothing is guarded" }),
-        ),
+    let error = |status, why: &str| json_answer(status, &json!({ "error": why }));
+    let Some(meant) = meant else { return error(StatusCode::NOT_FOUND, unknown) };
+    match shown.admin.guards.acknowledge(meant) {
+        Ok(()) => json_answer(StatusCode::ACCEPTED, &json!({ "acknowledged": id })),
+        Err(why @ DeskError::NoFeed) => error(StatusCode::CONFLICT, &why.to_string()),
+        Err(why @ DeskError::TooMany) => error(StatusCode::TOO_MANY_REQUESTS, &why.to_string()),
     }
 }
 
