@@ -1,15 +1,12 @@
 //! The command line: one variant per role and operator command, parsed whole before anything opens.
 use std::ffi::OsString;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use ringway_state::snapshot::Header;
-
-use crate::config::{self, Config, HostName};
+use crate::config::HostName;
 use crate::ctl;
 
 /// Edge router and API gateway.
@@ -140,55 +137,6 @@ fn exit_after(answer: &clap::Error) -> Exit {
     if answer.use_stderr() { Exit::Usage } else { Exit::Fine }
 }
 
-/// `ringway check`: writes each mistake, or else each warning and a summary, to `out`. A snapshot that cannot be used is a
-/// mistake too.
-///
-/// # Errors
-/// Only those of `out`.
-pub fn check(path: &Path, out: &mut impl Write) -> io::Result<Exit> {
-    match config::load(path) {
-        Err(mistakes) => {
-            writeln!(out, "{mistakes}")?;
-            Ok(Exit::WrongInput)
-        }
-        Ok(config) => {
-            let here = ctl::look(&config);
-            for warning in config.warnings.iter().chain(&here.warnings) {
-                writeln!(out, "{warning}")?;
-            }
-            match here.snapshot {
-                Err(mistake) => {
-                    writeln!(out, "{mistake}")?;
-                    Ok(Exit::WrongInput)
-                }
-                Ok(snapshot) => {
-                    let fine =
-                        if here.warnings.is_empty() { "fine" } else { "fine, but not on this machine" };
-                    writeln!(out, "{}: {fine}: {}", path.display(), summary(&config, snapshot.as_ref()))?;
-                    Ok(Exit::Fine)
-                }
-            }
-        }
-    }
-}
-
-fn summary(config: &Config, snapshot: Option<&Header>) -> String {
-    let hostnames = config.services.iter().map(|s| s.hostnames.len()).sum();
-    let endpoints = config.services.iter().map(|s| s.endpoints.len()).sum();
-    let mut parts = vec![
-        count(config.listeners.len(), "listener"),
-        count(config.services.len(), "service"),
-        count(hostnames, "host name"),
-        count(endpoints, "endpoint"),
-    ];
-    parts.extend(snapshot.map(|header| format!("and a snapshot of {}", header.counts)));
-    parts.join(", ")
-}
-
-fn count(n: usize, what: &str) -> String {
-    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
@@ -273,56 +221,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();
-    }
-
-    fn checked(content: &str) -> (Exit, String) {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("edge.yaml");
-        std::fs::write(&path, content).unwrap();
-        let mut out = Vec::new();
-        let exit = check(&path, &mut out).unwrap();
-        let prefix = format!("{}/", dir.path().display());
-        (exit, String::from_utf8(out).unwrap().replace(&prefix, ""))
-    }
-
-    #[test]
-    fn check_tells_every_mistake_or_a_summary() {
-        let (exit, out) =
-            checked("listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\nservices: []\n");
-        assert_eq!(exit, Exit::Fine);
-        let warning = "edge.yaml:2: warning: services: is empty, so every request gets 404; add a service";
-        let summary = "edge.yaml: fine: 1 listener, 0 services, 0 host names, 0 endpoints";
-        assert_eq!(out, format!("{warning}\n{summary}\n"));
-
-        let (exit, out) =
-            checked("listeners: [{ address: \"127.0.0.1:8080\", protocol: htp }]\nidle: sleep\n");
-        assert_eq!(exit, Exit::WrongInput);
-        let first = "edge.yaml:1: listeners[0].protocol: unknown value \"htp\"; did you mean http?";
-        let second = "edge.yaml:2: idle: unknown value \"sleep\"; use park, spin or adaptive";
-        assert_eq!(out, format!("{first}\n{second}\n"));
-    }
-
-    #[test]
-    fn check_warns_of_what_is_not_on_this_machine() {
-        let listeners = "listeners: [{ address: \"127.0.0.1:8080\", protocol: http }]\nservices: []";
-        for (line, said) in [
-            ("cores: [1023]", "cores: no process may run on CPU 1023 here"),
-            ("access_log: { path: /nowhere/a.log }", "access_log.path: there is no folder /nowhere here"),
-            ("access_log: { path: /tmp }", "access_log.path: /tmp is a folder"),
-        ] {
-            let (exit, out) = checked(&format!("{listeners}\n{line}\n"));
-            let said = format!("edge.yaml:3: warning: {said}");
-            assert!(exit == Exit::Fine && out.contains(&said), "{line}: {out}");
-            assert!(out.contains("edge.yaml: fine, but not on this machine: 1 listener"), "{line}: {out}");
-        }
-    }
-
-    #[test]
-    fn a_missing_file_is_wrong_input() {
-        let mut out = Vec::new();
-        assert_eq!(check(Path::new("/nowhere/edge.yaml"), &mut out).unwrap(), Exit::WrongInput);
-        let out = String::from_utf8(out).unwrap();
-        assert!(out.starts_with("/nowhere/edge.yaml: cannot be read: No such file"), "{out}");
-        assert_eq!(out.lines().count(), 1);
     }
 }

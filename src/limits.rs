@@ -333,6 +333,8 @@ pub const ADMIN_CONNECTION_MS: u64 = 10_000;
 pub const ADMIN_BODY_OCTETS: usize = 1_024;
 /// How long an answer waits for a reload's outcome, or for what cores tell of a request, in milliseconds: the connection must live to carry it.
 pub const ADMIN_RELOAD_MS: u64 = 8_000;
+/// How long `check` waits for a router that may run already, in milliseconds.
+pub const ADMIN_LOOK_MS: u64 = 1_000;
 /// Octets of an answer that an operator's command reads.
 pub const ADMIN_ANSWER_OCTETS: usize = 16 << 20;
 /// Who may wait for the next reload; more are told to look at the process log.
@@ -353,7 +355,9 @@ const _: () =
     assert!(200 + STALL_TASKS * (LOG_TASK_OCTETS_MAX + 20) <= LOG_RECORD_OCTETS_MAX, "so does a stall");
 /// How often a core copies its ring's figures to where scrapes find them, in milliseconds.
 pub const EXPORT_MS: u64 = 200;
-/// Descriptors that are not connections: rings, listeners, files, the admin listener's connections.
+/// Connections that a core must be able to hold at the least: a few clients, and their origins.
+pub const CONNECTIONS_LEAST: usize = 8;
+/// Descriptors that are neither connections nor listeners: rings, files, the admin listener's connections.
 pub const DESCRIPTORS_RESERVED: usize = 256;
 /// How often a draining core looks whether its last connection has ended, in milliseconds.
 pub const DRAIN_LOOK_MS: u64 = 50;

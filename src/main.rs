@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     let out = &mut Curtailed(Some(io::stdout().lock()));
     let exit = match command {
         Command::Run { config } => Ok(run(&config)),
-        Command::Check { config } => cli::check(&config, out),
+        Command::Check { config } => ctl::check(&config, out),
         Command::Explain(options) => ctl::explain(&options, out),
         Command::Guards(what) => ctl::guards(&what, out),
         Command::Schema => ctl::schema(out),

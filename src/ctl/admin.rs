@@ -15,7 +15,11 @@ use crate::proto::http1::{BodyReader, BodyStep, Method, Parsed, ResponseHead};
 pub(super) struct AdminUrl {
     /// `HOST:PORT`
     authority: String,
+    /// How long each step may take.
+    patience: Duration,
 }
+
+const PATIENCE: Duration = Duration::from_millis(limits::ADMIN_CONNECTION_MS);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +40,7 @@ pub(super) enum AskError {
 
 impl From<SocketAddr> for AdminUrl {
     fn from(address: SocketAddr) -> AdminUrl {
-        AdminUrl { authority: address.to_string() }
+        AdminUrl { authority: address.to_string(), patience: PATIENCE }
     }
 }
 
@@ -52,9 +56,14 @@ impl AdminUrl {
             (!host.is_empty() && host.chars().all(plain)).then(|| port.parse::<u16>().ok())?
         });
         match port {
-            Some(_) => Ok(AdminUrl { authority: authority.to_owned() }),
+            Some(_) => Ok(AdminUrl { authority: authority.to_owned(), patience: PATIENCE }),
             None => Err(AskError::Url(text.to_owned())),
         }
+    }
+
+    /// The same, with so much patience.
+    pub(super) fn within(self, patience: Duration) -> AdminUrl {
+        AdminUrl { patience, ..self }
     }
 
     /// Asks for a path, and reads the JSON that is answered.
@@ -112,7 +121,7 @@ impl AdminUrl {
     }
 
     fn connect(&self) -> io::Result<TcpStream> {
-        let patience = Duration::from_millis(limits::ADMIN_CONNECTION_MS);
+        let patience = self.patience;
         let mut last = io::ErrorKind::NotFound.into();
         for address in self.authority.to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, patience) {

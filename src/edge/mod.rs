@@ -41,7 +41,7 @@ use accept::{InFlight, Open, Warm};
 use client::{Client, Next};
 use failure::{Detail, Failure};
 use log::Record;
-pub use process::{RunError, run};
+pub use process::{Refusal, RunError, rehearse, run};
 use request::{Identity, Scratch};
 pub use settings::Settings;
 

@@ -1,13 +1,14 @@
 //! `state.dir`: what outlives the process, and belongs to one process at a time.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::inline::{self, InlineError, region};
+use super::inline::{self, InlineError};
 use super::store::{self, StoreError, Stored};
 use crate::config::Config;
+use crate::runtime::machine;
 
 /// The folder, held for as long as this lives.
 pub struct StateDir {
@@ -44,13 +45,37 @@ impl StateDir {
         }
     }
 
+    /// Whether it could be opened now. Neither makes nor changes anything, and holds it for a moment at most.
+    ///
+    /// # Errors
+    /// As [`DirError`].
+    pub fn look(config: &Config) -> Result<(), DirError> {
+        let path = &config.state.dir;
+        let (place, dir) = (config.places.of("state.dir"), path.display().to_string());
+        match File::options().read(true).write(true).open(path.join("lock")) {
+            Ok(mut lock) => match lock.try_lock() {
+                Ok(()) => Ok(()),
+                Err(TryLockError::WouldBlock) => {
+                    let mut by = String::new();
+                    let read = lock.read_to_string(&mut by);
+                    let by = read.map_or("unknown".to_owned(), |_| by.trim().to_owned());
+                    Err(DirError::Taken { place, dir, by })
+                }
+                Err(TryLockError::Error(error)) => Err(DirError::Io { place, dir, error }),
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                can_be_made(path).map_err(|error| DirError::Io { place, dir, error })
+            }
+            Err(error) => Err(DirError::Io { place, dir, error }),
+        }
+    }
+
     /// The table that is in it, or else over the snapshot that the configuration names.
     ///
     /// # Errors
     /// What is there cannot be used.
     pub fn table<E: From<StoreError> + From<InlineError>>(&self, config: &Config) -> Result<Stored, E> {
-        let region = region(config)?;
-        store::open(&self.path, &region, || Ok(inline::base(config)?))
+        store::open(&self.path, &config.node.region, || Ok(inline::base(config)?))
     }
 
     #[cfg(test)]
@@ -64,9 +89,28 @@ impl StateDir {
     }
 }
 
+/// Whether the folder, and files in it, could be made.
+fn can_be_made(dir: &Path) -> io::Result<()> {
+    let there =
+        dir.ancestors().find(|folder| folder.exists()).filter(|folder| !folder.as_os_str().is_empty());
+    let there = there.unwrap_or(Path::new("."));
+    if !there.is_dir() {
+        return Err(io::Error::from_raw_os_error(libc::ENOTDIR));
+    }
+    machine::may_write(there)
+}
+
+/// Something else in the folder's place is told so, whoever finds it.
+fn no_folder(error: io::Error) -> io::Error {
+    match error.kind() {
+        ErrorKind::AlreadyExists => io::Error::from_raw_os_error(libc::ENOTDIR),
+        _ => error,
+    }
+}
+
 /// The lock, or who has it.
 fn lock(dir: &Path, patience: Duration) -> io::Result<Result<File, String>> {
-    fs::create_dir_all(dir)?;
+    fs::create_dir_all(dir).map_err(no_folder)?;
     let mut file =
         File::options().create(true).truncate(false).read(true).write(true).open(dir.join("lock"))?;
     let deadline = Instant::now() + patience;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ringway_state::id::{HostName, Region, ServiceId};
-use ringway_state::limits::ENDPOINTS_PER_SET_MAX;
+use ringway_state::id::Region;
+use ringway_state::limits::{ENDPOINTS_PER_SET_MAX, OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX};
 use ringway_state::record::{
     Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Version,
 };
@@ -22,9 +22,9 @@ pub enum InlineError {
     /// The base snapshot is unusable; `place` is where the file names it.
     #[error("{place}: {reason}")]
     Snapshot { place: String, reason: String },
-    /// A service of the file does not fit the table's rules.
-    #[error("service {service}: {reason}")]
-    Service { service: String, reason: String },
+    /// A service of the file does not fit the table's rules; `place` is where it stands.
+    #[error("{place}: {reason}")]
+    Service { place: String, reason: String },
 }
 
 /// The file's services come after anything that a snapshot holds, so that a file can be tried on a copy of real state.
@@ -61,36 +61,31 @@ pub fn unusable(config: &Config, error: &OpenError) -> InlineError {
 /// # Errors
 /// As [`InlineError`]; the table is not used then.
 pub fn table(config: &Config, base: Option<Arc<Snapshot>>, known: &Known) -> Result<Table, InlineError> {
-    let region = region(config)?;
+    let region = &config.node.region;
     let mut table = match base {
-        None => Table::new(&region),
-        Some(base) => Table::with_base(base, &region),
+        None => Table::new(region),
+        Some(base) => Table::with_base(base, region),
     };
     for service in &config.services {
-        add(&mut table, service, &region, known)?;
+        let place = || config.places.of(&format!("services[{}]", service.id));
+        add(&mut table, service, region, known)
+            .map_err(|reason| InlineError::Service { place: place(), reason })?;
     }
     Ok(table)
 }
 
-/// The node's region as the table names it.
-pub(super) fn region(config: &Config) -> Result<Region, InlineError> {
-    Region::parse(config.node.region.as_str()).map_err(|e| refused("node.region", e))
-}
-
-fn add(table: &mut Table, service: &Service, region: &Region, known: &Known) -> Result<(), InlineError> {
-    let name = service.id.as_str();
-    let id = ServiceId::parse(name).map_err(|e| refused(name, e))?;
+fn add(table: &mut Table, service: &Service, region: &Region, known: &Known) -> Result<(), String> {
+    let id = &service.id;
     // An address may be given and be a name's too.
     let addresses: BTreeSet<SocketAddr> =
         service.endpoints.iter().flat_map(|it| addresses(it, known)).collect();
     let endpoints = addresses.into_iter().take(ENDPOINTS_PER_SET_MAX);
     let endpoints = endpoints.map(|address| Endpoint { address, state: EndpointState::Healthy });
-    let set = EndpointSet::new(endpoints).map_err(|e| refused(name, e))?;
-    apply(table, name, Record::Endpoints(id.clone(), region.clone(), Some(set)))?;
+    let set = EndpointSet::new(endpoints).map_err(|e| e.to_string())?;
+    apply(table, Record::Endpoints(id.clone(), region.clone(), Some(set)))?;
     for host in &service.hostnames {
-        let host = HostName::parse(host.as_str()).map_err(|e| refused(name, e))?;
         let value = HostValue::Mapped { service: id.clone(), class: Class::Custom };
-        apply(table, name, Record::Host(host, Some(value)))?;
+        apply(table, Record::Host(host.clone(), Some(value)))?;
     }
     Ok(())
 }
@@ -106,13 +101,13 @@ fn addresses(endpoint: &config::Endpoint, known: &Known) -> Vec<SocketAddr> {
     }
 }
 
-fn apply(table: &mut Table, service: &str, record: Record) -> Result<(), InlineError> {
+fn apply(table: &mut Table, record: Record) -> Result<(), String> {
     match table.apply(Change { version: VERSION, record }) {
         Outcome::Applied => Ok(()),
-        other => Err(refused(service, format!("{other:?}"))),
+        Outcome::Refused(_) => Err(format!(
+            "with it the file has more than {OVERLAY_KEYS_MAX} keys or {OVERLAY_OCTETS_MAX} octets, the most that a table \
+             takes beside its snapshot; put services into a snapshot with `ringway state build`"
+        )),
+        other => Err(format!("{other:?}")),
     }
-}
-
-fn refused(service: &str, reason: impl ToString) -> InlineError {
-    InlineError::Service { service: service.to_owned(), reason: reason.to_string() }
 }

@@ -183,6 +183,15 @@ pub fn thread_cpu() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
+/// Whether this process may make files in a folder, or write to a file.
+///
+/// # Errors
+/// It may not, and why.
+pub fn may_write(path: &Path) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(io::Error::from)
+}
+
 /// Raises the soft limit of descriptors to the hard one, and returns it.
 ///
 /// # Errors

@@ -11,6 +11,7 @@ mod support;
 mod attacks;
 mod cases;
 mod chaos;
+mod check;
 mod clients_gone;
 mod dead_endpoints;
 mod errors_by_fault;

@@ -33,21 +33,23 @@ pub(super) fn ensure_free(
     open: &[ListenAddress],
     patience: Duration,
 ) -> Result<(), RunError> {
-    let new =
+    let mut new =
         config.listeners.iter().map(|listener| &listener.address).filter(|address| !open.contains(address));
-    for address in new {
-        let mut free = is_free(address, Duration::ZERO);
-        if !patience.is_zero() && matches!(&free, Err(error) if error.kind() == ErrorKind::AddrInUse) {
-            event(
-                Level::Warn,
-                &format!("{address} is in use; waiting up to {patience:?} for it to be left"),
-                &[],
-            );
-            free = is_free(address, patience);
-        }
-        free.map_err(|error| refused(address, error))?;
+    new.try_for_each(|address| free(address, patience))
+}
+
+/// Finds one address free.
+///
+/// # Errors
+/// It cannot be listened on.
+pub(super) fn free(address: &ListenAddress, patience: Duration) -> Result<(), RunError> {
+    let mut free = is_free(address, Duration::ZERO);
+    if !patience.is_zero() && matches!(&free, Err(error) if error.kind() == ErrorKind::AddrInUse) {
+        let waits = format!("{address} is in use; waiting up to {patience:?} for it to be left");
+        event(Level::Warn, &waits, &[]);
+        free = is_free(address, patience);
     }
-    Ok(())
+    free.map_err(|error| refused(address, error))
 }
 
 fn is_free(address: &ListenAddress, patience: Duration) -> io::Result<()> {
@@ -111,7 +113,7 @@ fn sockets(front: &Listener, cores: usize, unix: &mut Vec<UnixListener>) -> io::
     }
 }
 
-fn refused(address: &ListenAddress, error: io::Error) -> RunError {
+pub(super) fn refused(address: &ListenAddress, error: io::Error) -> RunError {
     let mend = match address {
         ListenAddress::Ip(address) => mend(*address, error.kind()),
         ListenAddress::Unix(path) => mend_unix(path, error.kind()),

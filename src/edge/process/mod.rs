@@ -2,8 +2,10 @@
 
 mod explaining;
 mod fronts;
+mod rehearse;
 mod reload;
 mod role;
 mod router;
 
+pub use rehearse::{Refusal, rehearse};
 pub use role::{RunError, run};

@@ -61,7 +61,7 @@ pub enum RunError {
 impl RunError {
     /// Whether it begins with the configuration's file and line.
     pub fn names_its_line(&self) -> bool {
-        matches!(self, RunError::Cpu { .. } | RunError::Dir(_) | RunError::Feed(InlineError::Snapshot { .. }))
+        matches!(self, RunError::Cpu { .. } | RunError::Dir(_) | RunError::Feed(_))
     }
 
     /// Whether the machine is at fault rather than the configuration.
@@ -190,7 +190,7 @@ fn tell(news: &Mutex<mpsc::Sender<News>>, what: News) {
     let _ = news.lock().unwrap_or_else(PoisonError::into_inner).send(what);
 }
 
-fn cpus(config: &Config) -> Result<Vec<usize>, RunError> {
+pub(super) fn cpus(config: &Config) -> Result<Vec<usize>, RunError> {
     let mine = machine::cpus();
     let wanted = match &config.cores {
         Cores::Auto => mine.clone(),
@@ -202,10 +202,29 @@ fn cpus(config: &Config) -> Result<Vec<usize>, RunError> {
     }
 }
 
-/// Both a client's and an origin's connection count, so cores share what the process may have.
+/// Both a client's and an origin's connection count, so cores share what the process may have and does not need otherwise.
+///
+/// # Errors
+/// The process may have too few.
 pub(super) fn descriptors_per_core(config: &Config, cores: usize) -> Result<usize, RunError> {
-    let all = machine::descriptors()? - limits::DESCRIPTORS_RESERVED;
-    Ok((all / cores).min(config.limits.connections_per_core))
+    let each = shared_out(machine::descriptors()?, config.listeners.len(), cores)?;
+    Ok(each.min(config.limits.connections_per_core))
+}
+
+/// What each core has of `all` descriptors for connections.
+fn shared_out(all: usize, listeners: usize, cores: usize) -> Result<usize, Lacking> {
+    let reserved = limits::DESCRIPTORS_RESERVED + cores * listeners;
+    let each = all.saturating_sub(reserved) / cores;
+    if each >= limits::CONNECTIONS_LEAST {
+        return Ok(each);
+    }
+    let need = reserved + cores * limits::CONNECTIONS_LEAST;
+    Err(Lacking {
+        lacks: format!(
+            "only {all} file descriptors are allowed; {listeners} listeners on {cores} cores need {need}"
+        ),
+        mend: "raise the limit with: ulimit -n 20000 (systemd: LimitNOFILE=), or use fewer cores".to_owned(),
+    })
 }
 
 pub(super) fn figures(table: &Table) -> TableFigures {
@@ -250,5 +269,19 @@ fn registry(router: &mut Router, node: NodeLabels, shown: Shown, names: Arc<Name
         admin_evicted: Counter::default(),
         node,
         table: Box::new(move || Some(shown.figures())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_shared_out_when_listeners_have_theirs() {
+        assert_eq!(shared_out(1256, 2, 4).ok(), Some(248));
+        assert_eq!(shared_out(256 + 64 * 4 + 8 * 4, 64, 4).ok(), Some(8));
+        let lacking = shared_out(256 + 64 * 4 + 8 * 4 - 1, 64, 4).unwrap_err().to_string();
+        assert!(lacking.contains("64 listeners on 4 cores need 544; raise the limit"), "{lacking}");
+        assert!(shared_out(100, 1, 1).is_err());
     }
 }
