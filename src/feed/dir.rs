@@ -3,7 +3,11 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use ringway_state::Table;
+use ringway_state::snapshot::Snapshot;
 
 use super::inline::{self, InlineError};
 use super::store::{self, StoreError, Stored};
@@ -43,6 +47,17 @@ impl StateDir {
             Ok(Err(by)) => Err(DirError::Taken { place, dir, by }),
             Err(error) => Err(DirError::Io { place, dir, error }),
         }
+    }
+
+    /// The table that is in the folder, which may be another process's, or else over `base`. Changes nothing.
+    ///
+    /// # Errors
+    /// What is there cannot be used.
+    pub fn look_at_table<E: From<StoreError>>(
+        config: &Config,
+        base: impl FnOnce() -> Result<Option<Arc<Snapshot>>, E>,
+    ) -> Result<Table, E> {
+        store::look(&config.state.dir, &config.node.region, base).map(|stored| stored.table)
     }
 
     /// Whether it could be opened now. Neither makes nor changes anything, and holds it for a moment at most.

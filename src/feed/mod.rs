@@ -31,6 +31,7 @@ mod watch;
 pub use desk::{DeskError, GuardDesk};
 pub use dir::{DirError, StateDir};
 pub use guards::{Holding, Meant, Rule};
+pub use file::replay;
 pub use inline::{InlineError, base, is_inline, table, unusable};
 pub use intake::BadReason;
 pub use names::{Known, Names};

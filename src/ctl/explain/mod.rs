@@ -8,13 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use form_urlencoded::Serializer;
+use ringway_state::record::Record;
+use ringway_state::{HostHit, Table};
 
 use super::admin::{AdminUrl, AskError};
+use crate::causes::with_causes;
 use crate::cli::Exit;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Feed, HostName};
 use crate::edge::Settings;
-use crate::edge::explain::{Ask, Explanation, annotate, explain as decide, field, plain};
-use crate::feed::{self, InlineError, Known, Names};
+use crate::edge::explain::{Ask, Explanation, Layer, annotate, explain as decide, field, plain};
+use crate::feed::{self, InlineError, Known, Names, StateDir, StoreError};
 use crate::limits;
 use crate::observe::process_log::{self, Level};
 
@@ -48,8 +51,12 @@ pub struct Explain {
 enum ExplainError {
     #[error(transparent)]
     Table(#[from] InlineError),
+    #[error("{}", with_causes(.0))]
+    Stored(#[from] StoreError),
     #[error("the names of endpoints cannot be looked up: {0}; raise the limit on threads (ulimit -u)")]
     Names(#[from] io::Error),
+    #[error("{place}: the file of changes cannot be read: {error}")]
+    Feed { place: String, error: io::Error },
     #[error(transparent)]
     Ask(#[from] AskError),
 }
@@ -91,15 +98,17 @@ pub fn explain(options: &Explain, out: &mut impl Write) -> io::Result<Exit> {
 
 /// What is told, and remarks on it.
 fn tell(config: &Config, ask: &Ask, options: &Explain) -> Result<(Explanation, Vec<String>), ExplainError> {
-    let Some(url) = &options.admin else { return Ok((by_files(config, ask, true)?, Vec::new())) };
+    let Some(url) = &options.admin else { return Ok((by_files(config, ask)?, Vec::new())) };
     let url = match url.is_empty() {
         true => AdminUrl::from(config.admin.address),
         false => AdminUrl::parse(url)?,
     };
     let told: Explanation = url.get(&query(ask))?;
-    let files = by_files(config, ask, false)?;
-    let notes = differences(&told, &files, &options.config);
-    Ok((told, notes))
+    let differs = difference(&told, config, ask);
+    let mend =
+        "the router has not read it since it was changed, or runs on another; kill -HUP it, or restart it";
+    let note = differs.map(|differs| format!("{} {differs}: {mend}", options.config.display()));
+    Ok((told, note.into_iter().collect()))
 }
 
 fn query(ask: &Ask) -> String {
@@ -112,17 +121,29 @@ fn query(ask: &Ask) -> String {
 }
 
 /// As a router that is started on the configuration now would do it.
-fn by_files(config: &Config, ask: &Ask, look_up: bool) -> Result<Explanation, ExplainError> {
-    let known = if look_up { known(config, ask)? } else { Known::new() };
-    let table = feed::table(config, feed::base(config)?, &known)?;
+fn by_files(config: &Config, ask: &Ask) -> Result<Explanation, ExplainError> {
+    let known = known(config, ask)?;
+    let table = match &config.state.feed {
+        Feed::Inline => feed::table(config, feed::base(config)?, &known)?,
+        Feed::File(path) => fed(config, path, ask)?,
+    };
     let mut told = decide(&table.publish(), &Settings::from(config), ask);
     annotate(&mut told, config, &known);
     Ok(told)
 }
 
+/// The table that is in `state.dir`, and what the file of changes has for the request on top.
+fn fed(config: &Config, path: &Path, ask: &Ask) -> Result<Table, ExplainError> {
+    let mut table = StateDir::look_at_table::<ExplainError>(config, || Ok(feed::base(config)?))?;
+    let replayed = ask.name().map_or(Ok(()), |host| replay(path, &host, &mut table));
+    let place = || config.places.of("state.feed.path");
+    replayed.map_err(|error| ExplainError::Feed { place: place(), error })?;
+    Ok(table)
+}
+
 /// The addresses behind the names of the service that is asked for, looked up as a router does.
 fn known(config: &Config, ask: &Ask) -> Result<Known, ExplainError> {
-    let host = ask.host.split(':').next().and_then(|host| config::HostName::parse(host).ok());
+    let host = ask.name();
     let asked_for =
         |service: &&config::Service| host.as_ref().is_some_and(|host| service.hostnames.contains(host));
     let services = config.services.iter().filter(asked_for).cloned().collect();
@@ -131,21 +152,37 @@ fn known(config: &Config, ask: &Ask) -> Result<Known, ExplainError> {
     Ok(names.want(&asked, Duration::from_millis(limits::NAMES_FIRST_MS))?)
 }
 
-/// Where the running router and the files disagree: it has not read them since they were changed.
-fn differences(told: &Explanation, files: &Explanation, file: &Path) -> Vec<String> {
-    let id = |told: &Explanation| {
-        told.service.as_ref().map_or("no service".to_owned(), |service| service.id.clone())
-    };
-    let values = |told: &Explanation| -> Vec<(String, String)> {
-        told.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
-    };
-    let what = match (id(told) == id(files), values(told) == values(files)) {
-        (true, true) => return Vec::new(),
-        (false, _) => format!("has {} for this host name", id(files)),
-        (true, false) => "has other settings for this service".to_owned(),
-    };
-    let mend = "the router has not read it since, or what it was given otherwise; kill -HUP its process, or restart it";
-    vec![format!("{} {what}: {mend}", file.display())]
+/// Applies what a file of changes has on a host name, and on its service. Twice through the file, so that no more of it is
+/// held.
+fn replay(path: &Path, host: &HostName, table: &mut Table) -> io::Result<()> {
+    feed::replay(path, |change| {
+        if matches!(&change.record, Record::Host(name, _) if name == host) {
+            table.apply(change);
+        }
+    })?;
+    let view = table.publish();
+    let Some(HostHit::Service(owner)) = view.host(host.as_str().as_bytes()) else { return Ok(()) };
+    feed::replay(path, |change| match &change.record {
+        Record::Service(id, _) | Record::Endpoints(id, _, _) if id.as_str() == owner.id() => {
+            table.apply(change);
+        }
+        _ => {}
+    })
+}
+
+/// What the configuration says otherwise than the running router does.
+fn difference(told: &Explanation, config: &Config, ask: &Ask) -> Option<String> {
+    let (id, host) = (told.service.as_ref().map(|service| service.id.as_str()), ask.name()?);
+    let of_file = |service: &&config::Service| service.hostnames.contains(&host);
+    let files = config.services.iter().find(of_file).map(|service| service.id.as_str());
+    let is_of_file = told.host.as_ref().is_some_and(|host| host.layer == Layer::Services);
+    if files != id.filter(|_| is_of_file) {
+        return Some(format!("has {} for this host name", files.unwrap_or("no service of its own")));
+    }
+    let own = config.services.iter().find(|service| Some(service.id.as_str()) == id);
+    let settings = own.map_or(config.of_services(), |service| service.settings);
+    let same = settings.held().iter().zip(&told.settings).all(|(file, told)| file.value == told.value);
+    (id.is_some() && !same).then(|| "has other settings for this service".to_owned())
 }
 
 #[cfg(test)]

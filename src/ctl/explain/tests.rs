@@ -118,3 +118,34 @@ fn wrong_input_is_told_as_check_does() {
         assert!(exit == Exit::WrongInput && out.starts_with(told), "{out}");
     }
 }
+
+#[test]
+fn a_file_of_changes_is_read_as_a_router_reads_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let edge = format!(
+        "listeners: [{{ address: \"127.0.0.1:8080\", protocol: http }}]\n\
+         state: {{ feed: {{ kind: file, path: \"{}\" }} }}\n",
+        at("changes.jsonl").display()
+    );
+    std::fs::write(at("edge.yaml"), edge).unwrap();
+    let (exit, out) = asked(dir.path(), "--host shop.example.com");
+    assert!(
+        exit == Exit::WrongInput && out.starts_with("edge.yaml:2: state.feed.path: the file of"),
+        "{out}"
+    );
+    let late = r#"{"kind":"endpoint_set","service":"svc_shop","region":"local","version":[3,43],"endpoints":[{"ip":"10.0.0.5","port":80,"state":"healthy"}]}"#;
+    std::fs::write(at("changes.jsonl"), format!("{}{late}\nnonsense\n{late}", CHANGES.trim_start())).unwrap();
+    let (exit, out) = asked(dir.path(), "--host Shop.example.com.:80");
+    assert_eq!(exit, Exit::Fine, "{out}");
+    for line in [
+        "  service    svc_shop (custom domain), from the overlay: changes.jsonl, version [1,7]\n",
+        "  endpoints  in region local, from the overlay: changes.jsonl, version [3,43]\n",
+        "\n  10.0.0.5:80  healthy  yes\n",
+    ] {
+        assert!(out.contains(line), "{line}{out}");
+    }
+    assert!(!out.contains("10.0.0.1"), "an older set: {out}");
+    let (exit, out) = asked(dir.path(), "--host gone.example.com");
+    assert!(exit == Exit::WrongInput && out.contains("its tombstone says: transfer"), "{out}");
+}

@@ -1,7 +1,7 @@
 //! What only the configuration knows: where it says so, and the names behind addresses.
 
 use super::told::{Endpoint, Explanation, Layer, SetBy, Stored, Verdict};
-use crate::config::{self, Config};
+use crate::config::{self, Config, Feed};
 use crate::feed::Known;
 
 /// Adds lines of the file, and the names of endpoints with their addresses as far as they are `known`.
@@ -27,7 +27,10 @@ fn place(stored: &mut Stored, config: &Config, service: &str) {
     stored.place = match stored.layer {
         Layer::Services => config.places.find(&format!("services[{service}]")),
         Layer::Base => config.state.snapshot.as_ref().map(|path| path.display().to_string()),
-        Layer::Overlay => None,
+        Layer::Overlay => match &config.state.feed {
+            Feed::File(path) => Some(path.display().to_string()),
+            Feed::Inline => None,
+        },
     };
 }
 

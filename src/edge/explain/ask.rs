@@ -1,6 +1,9 @@
 //! A request that nobody has sent.
 
+use ringway_state::id::HostName;
+
 use crate::limits;
+use crate::proto::http1::{Parsed, RequestHead};
 
 /// What would come in on a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,13 @@ impl Ask {
             return Err("host is missing; give it, as in ?host=shop.example.com&path=/".to_owned());
         }
         Ok(ask)
+    }
+
+    /// The host name that is looked up for it, if the head is right and it is one.
+    pub fn name(&self) -> Option<HostName> {
+        let (mut head, octets) = (RequestHead::new(), self.octets());
+        let Ok(Parsed::Complete { .. }) = head.parse(&octets) else { return None };
+        HostName::parse(std::str::from_utf8(head.host()).ok()?).ok()
     }
 
     /// The head of the request, as a client would send it.
@@ -88,6 +98,19 @@ mod tests {
         assert_eq!(ask.octets(), b"PUT /b?c HTTP/1.1\r\nHost: a.test:80\r\nX-D: e f\r\n\r\n");
         let ask = Ask::of_query(&pairs(&[("host", "a.test")])).unwrap();
         assert_eq!(ask.octets(), b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n");
+    }
+
+    #[test]
+    fn its_name_is_the_one_that_is_looked_up() {
+        let name = |host: &str, path: &str| {
+            let ask = Ask::of_query(&pairs(&[("host", host), ("path", path)])).unwrap();
+            ask.name().map(|name| name.to_string())
+        };
+        assert_eq!(name("A.Test.:80", "/").as_deref(), Some("a.test"));
+        assert_eq!(name("a.test", "http://b.test/").as_deref(), Some("b.test"), "RFC 9112, 3.2.2");
+        for (host, path) in [("[::1]", "/"), ("a!b", "/"), ("a.test", "/a b"), ("a_b", "/")] {
+            assert_eq!(name(host, path), None, "{host} {path}");
+        }
     }
 
     #[test]

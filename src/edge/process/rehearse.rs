@@ -70,9 +70,11 @@ pub fn rehearse(config: &Config) -> Vec<Refusal> {
         found.extend(front(&listener.address).err().map(|error| Refusal::of(&field, error)));
     }
     if let Feed::File(_) = config.state.feed {
-        found.extend(StateDir::look(config).err().map(|error| Refusal::of("state.dir", error)));
-    }
-    if config.state.snapshot.is_none() {
+        // Whoever has the folder has read its table, and may be writing it.
+        let table = || StateDir::look_at_table::<RunError>(config, || Ok(None)).map(drop);
+        let looked = StateDir::look(config).map_err(RunError::from).and_then(|()| table());
+        found.extend(looked.err().map(|error| Refusal::of("state.dir", error)));
+    } else if config.state.snapshot.is_none() {
         let table = feed::table(config, None, &Known::new());
         found.extend(table.err().map(|error| Refusal::of("services", error)));
     }

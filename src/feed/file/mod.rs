@@ -7,6 +7,7 @@ mod fate;
 mod lines;
 mod position;
 mod span;
+mod replay;
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -23,6 +24,7 @@ use lines::Lines;
 pub(super) use lines::{Place, Text};
 pub(super) use position::Position;
 pub(super) use span::{Rest, Span};
+pub use replay::replay;
 
 /// Reads a file line by line, and on when there is more.
 pub(super) struct Follower {

@@ -51,11 +51,28 @@ pub enum StoreError {
 
 const MEND: &str = "move the folder away, and the feed is read from its start";
 
-/// Opens and verifies what a folder has; `base` is what it begins with if it has nothing.
+/// Opens and verifies what a folder has, and removes what it has no more use for; `base` is what it begins with if it has
+/// nothing.
 ///
 /// # Errors
 /// As [`StoreError`].
 pub(super) fn open<E: From<StoreError>>(
+    dir: &Path,
+    region: &Region,
+    base: impl FnOnce() -> Result<Option<Arc<Snapshot>>, E>,
+) -> Result<Stored, E> {
+    let stored = look(dir, region, base)?;
+    // A refusal leaves leftovers for whoever looks into it.
+    manifest::clean(dir, &stored.manifest, None)
+        .map_err(|error| StoreError::Manifest { path: dir.join("manifest.json"), error })?;
+    Ok(stored)
+}
+
+/// The same, and changes nothing: the folder may be another process's.
+///
+/// # Errors
+/// As [`StoreError`].
+pub(super) fn look<E: From<StoreError>>(
     dir: &Path,
     region: &Region,
     base: impl FnOnce() -> Result<Option<Arc<Snapshot>>, E>,
@@ -77,9 +94,7 @@ pub(super) fn open<E: From<StoreError>>(
         (Some(base), true) => Ok(Table::with_base(base, region)),
         (base, false) => Table::with_layers(base, levels, region),
     };
-    // A refusal leaves leftovers for whoever looks into it.
     let table = table.map_err(|why| StoreError::Levels { path: path(), why })?;
-    manifest::clean(dir, &manifest, None).map_err(|error| StoreError::Manifest { path: path(), error })?;
     let held = manifest.held.as_ref().map(|name| held::read(&dir.join(name))).transpose();
     let held = held.map_err(|error| StoreError::Manifest { path: path(), error })?.unwrap_or_default();
     Ok(Stored { table, held, is_stored, manifest })
