@@ -17,13 +17,57 @@ struct CommandLine {
     command: Command,
 }
 
-const EXIT_CODES: &str =
-    "Exit codes: 0 fine, 1 the input is wrong, 2 wrong usage, 3 the machine lacks something (it says what).";
+const EXIT_CODES: &str = "\
+Exit codes: 0 fine, 1 the input is wrong, 2 wrong usage, 3 the machine lacks something (it says what).
+
+Example, from nothing to a running router:
+  ringway check --config docs/examples/quickstart.yaml
+  ringway run --config docs/examples/quickstart.yaml";
+
+const RUN_HELP: &str = "\
+SIGHUP reads the configuration again, SIGTERM finishes what is open and ends, SIGUSR1 begins the access log anew.
+
+Example: ringway run --config edge.yaml";
+
+const CHECK_HELP: &str = "\
+What would be refused on this machine alone is a warning. Exit codes: 0 the file is right, 1 it has mistakes.
+
+Example: ringway check --config edge.yaml";
+
+const SCHEMA_HELP: &str = "\
+Example: ringway schema > ringway.schema.json
+  and as the first line of the configuration beside it:
+  # yaml-language-server: $schema=ringway.schema.json";
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  ringway completions bash > ~/.local/share/bash-completion/completions/ringway
+  ringway completions zsh > ~/.zfunc/_ringway
+  ringway completions fish > ~/.config/fish/completions/ringway.fish";
+
+const MAN_HELP: &str = "Example: ringway man ~/.local/share/man/man1";
+
+const STATE_HELP: &str = "\
+Examples:
+  ringway state build --from changes.jsonl --out base.snap
+  ringway state inspect base.snap --host shop.example.com";
+
+const BUILD_HELP: &str = "Example: ringway state build --from changes.jsonl --out base.snap";
+
+const INSPECT_HELP: &str = "\
+Examples:
+  ringway state inspect base.snap
+  ringway state inspect base.snap --host shop.example.com";
+
+const VERIFY_HELP: &str = "Example: ringway state verify base.snap";
 
 const EXPLAIN_HELP: &str = "\
 Exit codes: 0 an origin or the router answers the request, 1 the input is wrong or the request gets an error.
 
-Example: ringway explain --config edge.yaml --host hello.localhost --path /a --admin";
+Examples:
+  ringway explain --config edge.yaml --host hello.localhost --path '/a/../b?c=d'
+  ringway explain --config edge.yaml --host hello.localhost --method POST --header 'Content-Length: 1000'
+  ringway explain --config edge.yaml --host hello.localhost --admin";
 
 const GUARDS_HELP: &str = "\
 Guards hold changes back that would take too many healthy endpoints at once; no tombstone waits for them.
@@ -35,12 +79,14 @@ Examples:
 #[derive(Debug, PartialEq, Subcommand)]
 pub enum Command {
     /// Run the router
+    #[command(after_help = RUN_HELP)]
     Run {
         /// The configuration, as in docs/examples/quickstart.yaml
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
     /// Check a configuration: every mistake on its own line, as FILE:LINE: what and how to mend it
+    #[command(after_help = CHECK_HELP)]
     Check {
         /// The configuration to check
         #[arg(long, value_name = "FILE")]
@@ -53,23 +99,27 @@ pub enum Command {
     #[command(subcommand, after_help = GUARDS_HELP)]
     Guards(ctl::Guards),
     /// Print the JSON Schema of the configuration, by which editors complete and check it
+    #[command(after_help = SCHEMA_HELP)]
     Schema,
     /// Print the script by which a shell completes ringway's commands
+    #[command(after_help = COMPLETIONS_HELP)]
     Completions { shell: Shell },
     /// Write manual pages, one for each command
+    #[command(after_help = MAN_HELP)]
     Man {
         /// Where they go; it is made if need be
         #[arg(value_name = "DIR")]
         dir: PathBuf,
     },
     /// Build and look into snapshots of the route table
-    #[command(subcommand)]
+    #[command(subcommand, after_help = STATE_HELP)]
     State(StateCommand),
 }
 
 #[derive(Debug, PartialEq, Subcommand)]
 pub enum StateCommand {
     /// Build a snapshot from changes
+    #[command(after_help = BUILD_HELP)]
     Build {
         /// Changes, one JSON object a line
         #[arg(long, value_name = "DELTAS.jsonl")]
@@ -79,6 +129,7 @@ pub enum StateCommand {
         out: PathBuf,
     },
     /// Print what a snapshot holds
+    #[command(after_help = INSPECT_HELP)]
     Inspect {
         #[arg(value_name = "FILE")]
         file: PathBuf,
@@ -87,6 +138,7 @@ pub enum StateCommand {
         host: Option<HostName>,
     },
     /// Verify a snapshot's checksums and structure
+    #[command(after_help = VERIFY_HELP)]
     Verify {
         #[arg(value_name = "FILE")]
         file: PathBuf,
@@ -215,6 +267,32 @@ mod tests {
         }
         for fine in ["ringway --version", "ringway --help", "ringway help state", "ringway run --help"] {
             assert_eq!(parsed(fine), Err(Exit::Fine), "{fine}");
+        }
+    }
+
+    /// Every command's help ends in an example that is one.
+    #[test]
+    fn every_help_has_an_example() {
+        let mut waiting = vec![(vec!["ringway".to_owned()], command())];
+        while let Some((words, described)) = waiting.pop() {
+            let help = described.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let name = words.join(" ");
+            let examples = help.split("xample").nth(1).unwrap_or_default();
+            let examples: Vec<&str> =
+                examples.lines().filter_map(|line| line.find("ringway ").map(|at| &line[at..])).collect();
+            assert!(!examples.is_empty(), "{name}: {help}");
+            for example in examples {
+                let line = example.split(['>', '|']).next().unwrap().replace('\'', "");
+                assert!(line.starts_with(&name), "{name}: {example}");
+                if !example.contains("--header") {
+                    assert!(parsed(line.trim()).is_ok(), "{example}");
+                }
+            }
+            let subcommands = described.get_subcommands().filter(|sub| sub.get_name() != "help");
+            waiting.extend(
+                subcommands
+                    .map(|sub| ([words.as_slice(), &[sub.get_name().to_owned()]].concat(), sub.clone())),
+            );
         }
     }
 

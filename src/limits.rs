@@ -321,6 +321,21 @@ pub const SERVICE_ERRORS_PENDING: usize = 256;
 /// After this, errors count half as much for who has a series, in milliseconds.
 pub const SERVICE_ERRORS_AGE_MS: u64 = 60_000;
 
+// Host names with most requests, errors, octets.
+/// Names that have series of their own, for each; the rest share one (ringway_host_displaced_total).
+pub const TOP_SHOWN: usize = 50;
+/// Names that are watched for it, for each. Whoever has more than one in so many of all is among them.
+pub const TOP_WATCHED: usize = 1_024;
+/// Requests of which one tells its host name, and octets.
+pub const TOP_REQUESTS: u64 = 32;
+pub const TOP_OCTETS: u64 = 1 << 20;
+/// Octets of what is told and waits for the admin thread, per core; more is counted (ringway_top_dropped_total).
+pub const TOP_RING_OCTETS: usize = 64 << 10;
+/// How often the admin thread looks, in milliseconds.
+pub const TOP_LOOK_MS: u64 = 250;
+/// After this, what was counts half as much, in milliseconds.
+pub const TOP_AGE_MS: u64 = 60_000;
+
 // Admin listener.
 /// Connections at a time. One more takes the place of the longest without a whole request (ringway_admin_evicted_total), or
 /// waits until one is answered.

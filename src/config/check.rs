@@ -125,12 +125,12 @@ fn idle(text: &str) -> Result<Idle, String> {
 fn state(top: &mut Section<'_>) -> State {
     let mut state = State { dir: PathBuf::from(setting::STATE_DIR), snapshot: None, feed: Feed::Inline };
     let Some(mut section) = top.section("state") else { return state };
-    state.dir = section.parse_or("dir", path, state.dir);
-    state.snapshot = section.field("snapshot").and_then(|f| f.parse(path));
+    state.dir = section.parse_or("dir", |text| path(text, setting::STATE_DIR), state.dir);
+    state.snapshot = section.field("snapshot").and_then(|f| f.parse(|text| path(text, "./base.snap")));
     if let Some(mut feed) = section.section("feed") {
         // Of a kind that is refused, the other fields are as little known.
         if let Some(kind) = feed.required("kind", "inline").and_then(|f| f.parse(feed_kind)) {
-            let path = |f: Field<'_>| f.parse(path);
+            let path = |f: Field<'_>| f.parse(|text| path(text, "./changes.jsonl"));
             if let FeedKind::File = kind
                 && let Some(path) = feed.required("path", "./changes.jsonl").and_then(path)
             {
@@ -273,12 +273,12 @@ fn fields(field: &Field<'_>) -> Option<Fields> {
 }
 
 fn log_path(text: &str) -> Result<LogPath, String> {
-    if text == "stdout" { Ok(LogPath::Stdout) } else { path(text).map(LogPath::File) }
+    if text == "stdout" { Ok(LogPath::Stdout) } else { path(text, "./access.log").map(LogPath::File) }
 }
 
-fn path(text: &str) -> Result<PathBuf, String> {
+fn path(text: &str, such_as: &str) -> Result<PathBuf, String> {
     if text.is_empty() || text.contains('\0') {
-        return Err(format!("{} is not a path; give one such as ./var/ringway", Shown(text)));
+        return Err(format!("{} is not a path; give one such as {such_as}", Shown(text)));
     }
     Ok(PathBuf::from(text))
 }

@@ -1,5 +1,6 @@
 //! On which lines a file says what, for mistakes that only show when what it says is used.
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::tree::{Kind, Node};
 use super::written::name_of;
@@ -17,6 +18,11 @@ impl Places {
         let mut lines = BTreeMap::new();
         collect("", root, &mut lines);
         Places { file: file.to_owned(), lines }
+    }
+
+    /// The file itself.
+    pub fn file(&self) -> &Path {
+        Path::new(&self.file)
     }
 
     /// What a mistake in a field begins with: `FILE:LINE: state.snapshot`. Without the line if the file does not have it.

@@ -269,6 +269,10 @@ fn structure() {
              { address: \"127.0.0.1:8080\", protocol: http }",
         ),
         ("a: 1\n--- \nb: 2\n", "2: a second document begins; keep one and remove this ---"),
+        (
+            "a: 1\n...\nb: 2\n",
+            "3: a second document begins, since ... has ended the first; keep one and remove the ...",
+        ),
         ("%YAML 1.2\n---\na: 1\n", "1: directives (%…) are not accepted; remove this line"),
         ("a:\n  b: 1\n\tc: 2\n", "2: a tab here or on the next line; indent with spaces"),
     ] {

@@ -64,14 +64,14 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ("state: { dir: \"\" }", "2: state.dir: \"\" is not a path; give one such as ./var/ringway"),
     (
         "state: { snapshot: \"a\\0b\" }",
-        "2: state.snapshot: \"a\\0b\" is not a path; give one such as ./var/ringway",
+        "2: state.snapshot: \"a\\0b\" is not a path; give one such as ./base.snap",
     ),
     ("state: { feed: {} }", "2: state.feed.kind is missing; add it, as in kind: inline"),
     ("state: { feed: inline }", "2: state.feed: expected fields (name: value), found a single value"),
     ("state: { feed: { kind: file } }", "2: state.feed.path is missing; add it, as in path: ./changes.jsonl"),
     (
         "state: { feed: { kind: file, path: \"\" } }",
-        "2: state.feed.path: \"\" is not a path; give one such as ./var/ringway",
+        "2: state.feed.path: \"\" is not a path; give one such as ./changes.jsonl",
     ),
     (
         "state: { feed: { kind: file, path: a } }\nservices: [{ id: svc_a, hostnames: [a.b], endpoints: [\"10.0.0.1:1\"] }]",
@@ -114,7 +114,7 @@ pub(super) const WRONG: &[(&str, &str)] = &[
     ),
     ("reuse: all", "2: reuse: unknown value \"all\"; use service or endpoint"),
     ("paths: loose", "2: paths: unknown value \"loose\"; use normalize, strict or raw"),
-    ("access_log: { path: \"\" }", "2: access_log.path: \"\" is not a path; give one such as ./var/ringway"),
+    ("access_log: { path: \"\" }", "2: access_log.path: \"\" is not a path; give one such as ./access.log"),
     (
         "access_log: { success_sample: 5% }",
         "2: access_log.success_sample: \"5%\" is not a share; write a number from 0 to 1, as in 0.05",

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ringway_state::View;
+use ringway_state::{By, View};
 
 use super::asked::Asked;
 use super::request::Scratch;
@@ -13,6 +13,7 @@ use super::settings::Settings;
 use super::upstream::Pool;
 use crate::limits;
 use crate::observe::access::LogSink;
+use crate::observe::top::{TopSink, Weights};
 use crate::observe::{CoreMetrics, ErrorKind, PendingErrors, ServiceErrors};
 use crate::proto::date::HttpDate;
 use crate::proto::trace::IdSource;
@@ -27,6 +28,7 @@ pub struct Edge {
     pub(super) pool: Rc<Pool>,
     pub(super) ids: RefCell<IdSource>,
     pub(super) log: RefCell<LogSink>,
+    top: RefCell<TopSink>,
     errors: RefCell<PendingErrors>,
     all_errors: Arc<ServiceErrors>,
     view: RefCell<Rc<View>>,
@@ -46,6 +48,7 @@ pub struct EdgeParts {
     pub settings: Settings,
     pub metrics: Arc<CoreMetrics>,
     pub log: LogSink,
+    pub top: TopSink,
     /// Of all cores.
     pub errors: Arc<ServiceErrors>,
     pub view: View,
@@ -54,7 +57,8 @@ pub struct EdgeParts {
 
 impl Edge {
     pub fn new(core: Core, parts: EdgeParts) -> Rc<Edge> {
-        let EdgeParts { settings, metrics, log, errors, view, ids } = parts;
+        let EdgeParts { settings, metrics, log, top, errors, view, ids } = parts;
+        show(&metrics, None, &view);
         Rc::new(Edge {
             pool: Rc::new(Pool::new(Arc::clone(&metrics))),
             second: Cell::new(this_second(core.now())),
@@ -63,6 +67,7 @@ impl Edge {
             metrics,
             ids: RefCell::new(ids),
             log: RefCell::new(log),
+            top: RefCell::new(top),
             errors: RefCell::default(),
             all_errors: errors,
             view: RefCell::new(Rc::new(view)),
@@ -90,6 +95,7 @@ impl Edge {
 
     /// Replaces the route table for every request from now on.
     pub fn publish(&self, view: View) {
+        show(&self.metrics, Some(&self.view.borrow()), &view);
         self.view.replace(Rc::new(view));
     }
 
@@ -142,6 +148,26 @@ impl Edge {
         self.errors.borrow_mut().count(service, kind);
     }
 
+    /// Counts a request for who has most, by its host name if it reached a service.
+    #[inline]
+    pub(super) fn count_host(&self, scratch: &Scratch, octets: u64, is_error: bool) {
+        if scratch.service.is_empty() {
+            return self.metrics.nowhere.count(octets, is_error);
+        }
+        let drawn = self.top.borrow_mut().draw(octets, is_error);
+        if let Some(weights) = drawn {
+            self.tell_host(scratch.head.host(), weights);
+        }
+    }
+
+    #[cold]
+    fn tell_host(&self, host: &[u8], weights: Weights) {
+        // What is told is a key of the table, whatever clients ask for.
+        if let Some((_, by)) = self.view().host_by(host) {
+            self.top.borrow_mut().tell(host, by == By::Wildcard, weights);
+        }
+    }
+
     /// Heads to parse into, reused between requests.
     pub(super) fn take_scratch(&self) -> Box<Scratch> {
         self.scratch.borrow_mut().pop().unwrap_or_default()
@@ -181,6 +207,18 @@ impl Edge {
             let ago = millis(self.core.now().saturating_duration_since(stall.at));
             self.log.borrow_mut().stall(self.unix_ms() - ago, self.core.number(), &stall);
         }
+    }
+}
+
+/// What a core's table is, for who looks from outside.
+fn show(metrics: &CoreMetrics, before: Option<&View>, view: &View) {
+    let (keys, octets) = view.overlay_size();
+    metrics.table_core_overlay_keys.set(keys as u64);
+    metrics.table_core_overlay_octets.set(octets as u64);
+    metrics.table_core_levels.set(view.levels().len() as u64);
+    let base = |view: &View| view.base().map(Arc::as_ptr);
+    if base(view) != before.and_then(base) {
+        metrics.table_bases_taken.inc();
     }
 }
 

@@ -100,7 +100,8 @@ pub(super) fn finish(
     if let Some(reason) = reason {
         metrics.failed(reason);
     }
-    if let Some(kind) = ErrorKind::of(status, reason) {
+    let error = ErrorKind::of(status, reason);
+    if let Some(kind) = error {
         edge.count_error(&scratch.service, status, kind);
     }
     let (content_in, content_out) = (record.content_in.get(), record.content_out.get());
@@ -110,6 +111,7 @@ pub(super) fn finish(
     metrics.octets_to_clients.add(octets_out);
     metrics.octets_to_origins.add(content_in);
     metrics.octets_from_origins.add(content_out);
+    edge.count_host(scratch, octets_in + octets_out, error.is_some());
     let trace = identity.trace.current();
     if !should_log(status, reason, duration, policy.slow, policy.success_sample, trace.trace_id()) {
         return;

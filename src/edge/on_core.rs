@@ -17,6 +17,7 @@ use crate::config::ListenAddress;
 use crate::feed::{Publication, Taken};
 use crate::limits;
 use crate::observe::access::LogSink;
+use crate::observe::top::TopSink;
 use crate::observe::{CoreMetrics, ServiceErrors};
 use crate::proto::trace::IdSource;
 use crate::runtime::{Core, Listener, Receiver};
@@ -55,6 +56,7 @@ pub(super) struct Configuration {
 pub(super) struct CoreParts {
     pub(super) metrics: Arc<CoreMetrics>,
     pub(super) log: LogSink,
+    pub(super) top: TopSink,
     pub(super) errors: Arc<ServiceErrors>,
     pub(super) ids: IdSource,
     pub(super) taken: Arc<Taken>,
@@ -79,9 +81,9 @@ pub(super) async fn run(
     settled: impl Fn() + Clone + 'static,
     idle: impl FnOnce() + 'static,
 ) {
-    let CoreParts { metrics, log, errors, ids, taken, view, configuration } = parts;
+    let CoreParts { metrics, log, top, errors, ids, taken, view, configuration } = parts;
     let Configuration { settings, fronts: wanted, .. } = configuration;
-    let edge = Edge::new(core.clone(), EdgeParts { settings, metrics, log, errors, view, ids });
+    let edge = Edge::new(core.clone(), EdgeParts { settings, metrics, log, top, errors, view, ids });
     let mut fronts = Vec::new();
     open(&edge, &mut fronts, wanted);
     core.spawn(Rc::clone(&edge).housekeep());
@@ -117,6 +119,7 @@ fn take(edge: &Rc<Edge>, publication: Publication, taken: &Taken, cuts: &Rc<Cuts
     edge.publish(view);
     let done = Instant::now();
     taken.take(sequence, done);
+    edge.metrics.table_publication.set(sequence);
     edge.metrics.switched(done.saturating_duration_since(began));
     cuts.add(edge, sequence, cut);
 }

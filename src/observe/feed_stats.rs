@@ -53,6 +53,9 @@ pub struct FeedStats {
     /// Octets of such files; the housekeeper's.
     pub written: Counter,
     housekeeping_ns: Counter,
+    /// Where the next line of the source begins: the line's number, and its first octet's.
+    pub line: Gauge,
+    pub offset: Gauge,
     /// When everything that the source has was last applied: milliseconds since 1970; 0 if never.
     caught_up_ms: Gauge,
 }
@@ -81,7 +84,7 @@ impl FeedStats {
     }
 
     /// Seconds since everything was applied that the source had; none if it never was.
-    fn lag(&self) -> Option<f64> {
+    pub(super) fn lag(&self) -> Option<f64> {
         let since = self.caught_up_ms.get();
         (since > 0).then(|| now_ms().saturating_sub(since) as f64 / 1e3)
     }
@@ -106,6 +109,8 @@ impl FeedStats {
         durations(out, "ringway_feed_cut_duration", help, &self.cut.read())?;
         let help = "What it took to apply a change to the table.";
         durations(out, "ringway_feed_apply_duration", help, &self.apply.read())?;
+        let help = "Octets of the feed's source that are taken in.";
+        single_gauge(out, "ringway_feed_offset", help, Some(&Unit::Bytes), self.offset.get())?;
         if let Some(lag) = self.lag() {
             let help = "Since everything that the feed's source had was applied.";
             single_gauge(out, "ringway_feed_lag", help, Some(&Unit::Seconds), lag)?;

@@ -6,6 +6,7 @@ use super::histogram::Histogram;
 use super::lag::LagCounters;
 use super::reason::Reason;
 use super::times::{Stage, Times};
+use super::top::Nowhere;
 use crate::runtime::RingStats;
 use std::time::Duration;
 
@@ -106,6 +107,16 @@ scalars! {
         upstream_all_bad: Counter,
         /// Connections, of clients and to endpoints, cut since the host name that they were used for lost its service.
         host_cuts: Counter,
+        /// The feed's last state of the route table that the core has taken up, by its number.
+        table_publication: Gauge,
+        /// Bases of the route table that it was served from, the first included.
+        table_bases_taken: Counter,
+        /// Files on top of the base that the core has.
+        table_core_levels: Gauge,
+        /// Keys that have changed since the newest file, as the core has them.
+        table_core_overlay_keys: Gauge,
+        /// Octets that these take. Cores that serve from the same state share them.
+        table_core_overlay_octets: Gauge,
         /// States of the route table taken up from the feed.
         table_switches: Counter,
         /// Nanoseconds that took in all.
@@ -142,6 +153,8 @@ scalars! {
         slow_requests: Counter,
         /// Slow requests and stalls that /v1/slow does not show, since too many came at once.
         slow_dropped: Counter,
+        /// Requests whose host name was not told for ringway_host_requests_total and its kin, since too many came at once.
+        top_dropped: Counter,
         /// Turns of the ring that took 20 ms or longer; /v1/slow tells what ran in them.
         stalls: Counter,
         /// Connections that let go of a request's memory at once, because enough others kept theirs for the next.
@@ -154,6 +167,8 @@ scalars! {
         failures: Failures,
         /// Errors by whose fault they were.
         errors: ErrorCounters,
+        /// Requests that reached no service.
+        nowhere: Nowhere,
         /// What the socket ring counts.
         ring: RingCounters,
         /// How long its turns took.

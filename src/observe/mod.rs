@@ -24,6 +24,7 @@ mod registry;
 mod slow;
 mod times;
 mod timestamp;
+pub mod top;
 
 pub use cell::{Counter, Gauge};
 pub use config_stats::ConfigStats;
@@ -35,7 +36,8 @@ pub use metrics::{ByClass, CoreMetrics, RingCounters};
 pub use name_stats::NameStats;
 pub use readiness::Readiness;
 pub use reason::{Fault, Reason};
-pub use registry::{NodeLabels, Registry, TableFigures};
+pub use registry::{FeedFiles, NodeLabels, Registry, TableFigures, TableFile};
 pub use slow::SlowNotes;
 pub use times::{Stage, Times};
 pub use timestamp::timestamp;
+pub use top::TopHosts;

@@ -15,6 +15,7 @@ use super::process::ProcessFigures;
 use super::readiness::Readiness;
 use super::reason::Reason;
 use super::slow::SlowNotes;
+use super::top::TopHosts;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{
     DescriptorEncoder, EncodeGaugeValue, EncodeLabelSet, MetricEncoder, NoLabelSet, text,
@@ -22,6 +23,7 @@ use prometheus_client::encoding::{
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Where this process stands.
@@ -42,9 +44,23 @@ pub struct TableFigures {
     /// Keys that changed since the base, and the octets that they take.
     pub overlay_keys: u64,
     pub overlay_octets: u64,
-    /// Octets of the base's file, and of the levels on top of it, the newest first.
-    pub base_octets: u64,
-    pub levels: Vec<u64>,
+    pub base: Option<TableFile>,
+    /// On top of it, the newest first.
+    pub levels: Vec<TableFile>,
+}
+
+/// A file of the route table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableFile {
+    pub path: PathBuf,
+    pub octets: u64,
+}
+
+/// Where the feed's changes come from, and the folder that it writes to.
+#[derive(Debug, Clone)]
+pub struct FeedFiles {
+    pub source: PathBuf,
+    pub dir: PathBuf,
 }
 
 /// Everything that is exported, and what it is read from.
@@ -55,8 +71,11 @@ pub struct Registry {
     pub config: Arc<ConfigStats>,
     pub names: Arc<NameStats>,
     pub feed: Arc<FeedStats>,
+    /// None if changes come from no feed.
+    pub feed_files: Option<FeedFiles>,
     pub services: Arc<ServiceErrors>,
     pub slow: SlowNotes,
+    pub top: TopHosts,
     /// Connections of the admin listener that had to make room. Its thread's.
     pub admin_evicted: Counter,
     pub node: NodeLabels,
@@ -97,6 +116,7 @@ impl Collector for Registry {
         self.requests(out)?;
         self.failures(out)?;
         self.errors(out)?;
+        self.top.encode(out, &self.cores)?;
         self.durations(out)?;
         self.scalars(out, CoreMetrics::scalars)?;
         self.scalars(out, |core| core.ring.scalars())?;
@@ -226,15 +246,21 @@ impl Registry {
         let help = "Connections of the admin listener closed for another: all its places were taken, and theirs longest without \
                     a whole request.";
         single_count(out, "ringway_admin_evicted", help, self.admin_evicted.get())?;
-        let TableFigures { hosts, overlay_keys, overlay_octets, base_octets, levels, .. } =
+        let TableFigures { hosts, overlay_keys, overlay_octets, base, levels, .. } =
             (self.table)().unwrap_or_default();
         let help = "Host names in the base of the route table.";
         single_gauge(out, "ringway_table_base_hosts", help, None, hosts)?;
         let help = "The file of the route table's base.";
-        single_gauge(out, "ringway_table_base", help, Some(&Unit::Bytes), base_octets)?;
+        single_gauge(
+            out,
+            "ringway_table_base",
+            help,
+            Some(&Unit::Bytes),
+            base.map_or(0, |base| base.octets),
+        )?;
         let help = "Files on top of the base that hold what has changed since.";
         single_gauge(out, "ringway_table_levels", help, None, levels.len() as u64)?;
-        let (help, octets) = ("All of them together.", levels.iter().sum::<u64>());
+        let (help, octets) = ("All of them together.", levels.iter().map(|level| level.octets).sum::<u64>());
         single_gauge(out, "ringway_table_levels_size", help, Some(&Unit::Bytes), octets)?;
         let help = "Keys of the route table that have changed since its base was made.";
         single_gauge(out, "ringway_table_overlay_keys", help, None, overlay_keys)?;

@@ -116,7 +116,8 @@ pub struct Reply<'a> {
 /// The methods that a gateway passes on and knows; others pass, too.
 pub const ALLOW: &str = "Allow: GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH\r\n";
 
-const TYPE_BASE: &str = "urn:ringway:problem:";
+/// What a `type` begins with.
+pub const TYPE_BASE: &str = "urn:ringway:problem:";
 
 impl Problem<'_> {
     /// Appends a whole HTTP/1.1 response.

@@ -97,9 +97,14 @@ impl<'t> Builder<'t, '_> {
             let (event, span) = self.next()?;
             match event {
                 Event::StreamStart | Event::DocumentEnd => {}
-                Event::DocumentStart(..) if root.is_some() => {
-                    let line = span.start.line();
-                    self.report.mistake(line, "a second document begins; keep one and remove this ---");
+                Event::DocumentStart(is_marked, _) if root.is_some() => {
+                    let what = match is_marked {
+                        true => "a second document begins; keep one and remove this ---",
+                        false => {
+                            "a second document begins, since ... has ended the first; keep one and remove the ..."
+                        }
+                    };
+                    self.report.mistake(span.start.line(), what);
                     return Err(Stop);
                 }
                 Event::DocumentStart(..) => {

@@ -5,6 +5,7 @@ use std::sync::mpsc;
 
 use serde_json::{Value, json};
 
+use crate::support::changes::{append, ask, endpoints, maps, replace, tombstone};
 use crate::support::dns::{Dns, Mood};
 use crate::support::origin::ok;
 use crate::support::*;
@@ -192,4 +193,85 @@ fn names_without_an_address_are_told_of() {
         "forwarded",
         "the router knows"
     );
+}
+
+#[track_caller]
+fn routes(router: &Router, host: &str, status: u16) -> Value {
+    let got = router.admin(&format!("/v1/routes?host={host}"));
+    assert_eq!(got.status, status, "{}", got.text());
+    serde_json::from_str(got.text()).unwrap()
+}
+
+/// More than are kept in memory alone.
+const MANY: usize = 40_000;
+
+#[test]
+fn where_the_table_has_a_host_name_is_told() {
+    let _alone = alone();
+    let origin = Origin::saying("fine");
+    let mapped: String = (0..MANY).map(|n| maps(&format!("h{n}.test"), "svc_a", 1)).collect();
+    let router =
+        Setup::new().feed(Some(&[endpoints("svc_a", &[origin.address], 1), mapped].concat())).start();
+    let (file, changes) = (router.folder().join("edge.yaml"), router.folder().join("changes.jsonl"));
+    let record = router.folder().join("state/manifest.json");
+    let on_record = |field: &str| -> Value {
+        let text = std::fs::read(&record).unwrap_or_default();
+        serde_json::from_slice::<Value>(&text).map_or(Value::Null, |record| record[field].clone())
+    };
+    wait_until("a base is on record", || on_record("base").is_string());
+    append(&changes, &tombstone("h7.test", 2));
+    wait_until("it holds", || ask(&router, "h7.test") == "404");
+    let layers = |host: &str| {
+        [&[][..], &["--admin"]].map(|admin| {
+            let told = told(&file, &[&["--host", host], admin].concat());
+            let expected = if host == "h7.test" { "problem" } else { "forwarded" };
+            assert_eq!(told["verdict"]["kind"], expected, "{told}");
+            told["host"].clone()
+        })
+    };
+    // By files, the file of changes is on top; the running router has flushed most of it.
+    let [by_files, by_router] = layers("h0.test");
+    assert_eq!((&by_files["layer"], &by_router["layer"]), (&json!("base"), &json!("base")));
+    assert_eq!(by_files["place"], by_router["place"]);
+    for stored in layers("h7.test") {
+        assert_eq!(stored["layer"], "overlay");
+        assert_eq!(
+            (&stored["version"], &stored["place"]),
+            (&json!([1, 2]), &json!(changes.display().to_string()))
+        );
+    }
+    // What serves it is told without a request, too.
+    let serves = routes(&router, "h0.test", 200);
+    assert_eq!((&serves["service"]["id"], &serves["answer"]["kind"]), (&json!("svc_a"), &json!("forwarded")));
+    assert_eq!((&serves["from"], &serves["paths"]), (&layers("h0.test")[1], &json!("normalize")));
+    let endpoint = &serves["endpoints"][0];
+    let cores = endpoint["cores"].as_array().unwrap();
+    assert_eq!(
+        (&endpoint["address"], cores.len()),
+        (&json!(origin.address.to_string()), serves["cores"].as_array().unwrap().len())
+    );
+    assert_eq!(cores[0]["in_flight"], 0);
+    let gone = routes(&router, "h7.test", 404);
+    assert_eq!(
+        (&gone["type"], &gone["reason"]),
+        (&json!("urn:ringway:problem:unknown-host"), &json!("tombstoned"))
+    );
+    assert_eq!(
+        (&gone["detail"], &gone["from"]),
+        (&json!("its tombstone says: transfer"), &layers("h7.test")[1])
+    );
+    assert_eq!(routes(&router, "nobody.test", 404)["from"], Value::Null);
+    assert_eq!(routes(&router, "a!b", 400)["type"], "urn:ringway:problem:malformed-request");
+    assert!(routes(&router, "a%0d%0aHost:b", 422)["error"].as_str().unwrap().contains("control characters"));
+    // What stood in a file that is gone is flushed, and read from there after a restart.
+    replace(&changes, "");
+    wait_until("a level is on record", || {
+        on_record("levels").as_array().is_some_and(|levels| levels.len() == 1)
+    });
+    let router = router.start_again();
+    for stored in layers("h7.test") {
+        assert_eq!((&stored["layer"], &stored["version"]), (&json!({ "level": 0 }), &json!([1, 2])));
+        assert!(stored["place"].as_str().unwrap().ends_with(".snap"), "{stored}");
+    }
+    drop(router);
 }

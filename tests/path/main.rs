@@ -43,6 +43,7 @@ mod process;
 mod reload;
 mod rewriting;
 mod second_attempts;
+mod seen;
 mod shares;
 mod slow;
 mod splits;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc;
 
 use ringway::edge::{Edge, EdgeParts, Settings};
-use ringway::observe::CoreMetrics;
 use ringway::observe::access::{self, LogSink};
+use ringway::observe::{CoreMetrics, top};
 use ringway::proto::trace::IdSource;
 use ringway::runtime::{self, Core, CoreOptions, IdlePolicy, Listener, Receiver, Stream, machine};
 
@@ -43,6 +43,7 @@ pub fn edge(core: &Core, metrics: Arc<CoreMetrics>, log: LogSink) -> Rc<Edge> {
     let parts = EdgeParts {
         settings: Settings::from(&config),
         log,
+        top: top::ring(1, Arc::clone(&metrics)).0,
         metrics,
         errors: Arc::default(),
         view: ringway_state::Table::new(&region).publish(),

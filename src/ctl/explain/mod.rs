@@ -152,11 +152,19 @@ fn known(config: &Config, ask: &Ask) -> Result<Known, ExplainError> {
     Ok(names.want(&asked, Duration::from_millis(limits::NAMES_FIRST_MS))?)
 }
 
+/// The wildcard that a name falls to if it is not there itself.
+fn wildcard_of(name: &HostName) -> Option<HostName> {
+    let (_, parent) = name.as_str().split_once('.')?;
+    HostName::parse_pattern(&format!("*.{parent}")).ok()
+}
+
 /// Applies what a file of changes has on a host name, and on its service. Twice through the file, so that no more of it is
 /// held.
 fn replay(path: &Path, host: &HostName, table: &mut Table) -> io::Result<()> {
+    let wildcard = wildcard_of(host);
     feed::replay(path, |change| {
-        if matches!(&change.record, Record::Host(name, _) if name == host) {
+        if matches!(&change.record, Record::Host(name, _) if name == host || Some(name) == wildcard.as_ref())
+        {
             table.apply(change);
         }
     })?;

@@ -56,11 +56,10 @@ fn verdict(out: &mut String, told: &Explanation) {
 fn origin(out: &mut String, told: &Explanation) {
     match (&told.service, &told.host) {
         (Some(service), host) => {
-            line(
-                out,
-                "service",
-                &format!("{} ({} domain), {}", service.id, service.class, from(host.as_ref())),
-            );
+            let wildcard = told.wildcard.as_ref().map(|wildcard| format!(" by the wildcard {wildcard}"));
+            let wildcard = wildcard.unwrap_or_default();
+            let source = from(host.as_ref());
+            line(out, "service", &format!("{} ({} domain){wildcard}, {source}", service.id, service.class));
             let what = match &service.set {
                 Some(set) => format!("in region {}, {}", service.region, from(Some(set))),
                 None => format!("none in region {}", service.region),
@@ -75,9 +74,10 @@ fn origin(out: &mut String, told: &Explanation) {
 fn from(stored: Option<&Stored>) -> String {
     let Some(Stored { layer, place, version }) = stored else { return "not in the table".to_owned() };
     let layer = match layer {
-        Layer::Services => "from the configuration's services",
-        Layer::Overlay => "from the overlay",
-        Layer::Base => "from the base",
+        Layer::Services => "from the configuration's services".to_owned(),
+        Layer::Overlay => "from the overlay".to_owned(),
+        Layer::Level(at) => format!("from level {at}"),
+        Layer::Base => "from the base".to_owned(),
     };
     let place = place.as_ref().map_or(String::new(), |place| format!(": {place}"));
     let version = version.map_or(String::new(), |(epoch, counter)| format!(", version [{epoch},{counter}]"));

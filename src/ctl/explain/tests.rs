@@ -28,6 +28,7 @@ const CHANGES: &str = r#"
 {"kind":"service","service":"svc_shop","version":[1,1],"owner":"usr_1","home_region":"local","regions":{"local":90,"oregon":10},"policy":null}
 {"kind":"endpoint_set","service":"svc_shop","region":"local","version":[3,42],"endpoints":[{"ip":"10.0.0.1","port":80,"state":"healthy"},{"ip":"10.0.0.2","port":80,"state":"draining"},{"ip":"10.0.0.3","port":80,"state":"dead"},{"ip":"10.0.0.4","port":80,"state":"starting"},{"ip":"127.0.0.1","port":8080,"state":"healthy"}]}
 {"kind":"domain_map","hostname":"shop.example.com","service":"svc_shop","version":[1,7],"class":"custom"}
+{"kind":"domain_map","hostname":"*.apps.example.com","service":"svc_shop","version":[1,3],"class":"platform"}
 {"kind":"tombstone","hostname":"gone.example.com","version":[1,8],"reason":"transfer"}
 {"kind":"service","service":"svc_far","version":[1,1],"owner":"usr_1","home_region":"oregon","regions":{"oregon":100},"policy":null}
 {"kind":"endpoint_set","service":"svc_far","region":"oregon","version":[1,1],"endpoints":[{"ip":"10.0.1.1","port":80,"state":"healthy"}]}
@@ -43,6 +44,8 @@ const ASKED: &[(&str, Exit)] = &[
     ("--host hello.localhost", Exit::Fine),
     ("--host WWW.Hello.localhost.:8080 --path /a//./b;v=1/../c?d=../e --method PUT", Exit::Fine),
     ("--host shop.example.com", Exit::Fine),
+    ("--host x.apps.example.com", Exit::Fine),
+    ("--host y.x.apps.example.com", Exit::WrongInput),
     ("--host files.localhost --path /a/../b", Exit::WrongInput),
     ("--host files.localhost --method POST --header Content-Length:1001", Exit::WrongInput),
     ("--host nobody.example.com", Exit::WrongInput),

@@ -24,14 +24,11 @@ pub fn annotate(told: &mut Explanation, config: &Config, known: &Known) {
 }
 
 fn place(stored: &mut Stored, config: &Config, service: &str) {
-    stored.place = match stored.layer {
-        Layer::Services => config.places.find(&format!("services[{service}]")),
-        Layer::Base => config.state.snapshot.as_ref().map(|path| path.display().to_string()),
-        Layer::Overlay => match &config.state.feed {
-            Feed::File(path) => Some(path.display().to_string()),
-            Feed::Inline => None,
-        },
-    };
+    match (stored.layer, &config.state.feed) {
+        (Layer::Services, _) => stored.place = config.places.find(&format!("services[{service}]")),
+        (Layer::Overlay, Feed::File(path)) => stored.place = Some(path.display().to_string()),
+        (Layer::Overlay, Feed::Inline) | (Layer::Level(_) | Layer::Base, _) => {}
+    }
 }
 
 fn names(told: &mut Explanation, id: &str, config: &Config, known: &Known) {

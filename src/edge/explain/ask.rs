@@ -18,6 +18,14 @@ pub struct Ask {
 }
 
 impl Ask {
+    /// For the root of a host name.
+    ///
+    /// # Errors
+    /// It stands on no line of a head.
+    pub fn of_host(host: &str) -> Result<Ask, String> {
+        Ask::of_query(&[("host".to_owned(), host.to_owned())])
+    }
+
     /// From the pairs of a query: `host`, and if need be `path`, `method` and any number of `header`, as in `Name: value`.
     ///
     /// # Errors

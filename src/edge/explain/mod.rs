@@ -8,6 +8,7 @@ mod annotate;
 mod ask;
 mod candidates;
 mod live;
+mod serves;
 mod told;
 
 use ringway_state::id::HostName;
@@ -18,6 +19,7 @@ pub use annotate::annotate;
 pub use ask::{Ask, field, plain};
 use candidates::Candidates;
 pub(super) use live::on_core;
+pub use serves::{Serves, ServesNot, serves};
 pub use told::{Endpoint, Explanation, Layer, Live, Path, Request, Service, SetBy, Setting, Stored, Verdict};
 
 use super::admit;
@@ -45,6 +47,7 @@ fn explain_with(view: &View, settings: &Settings, ask: &Ask, known: Known<'_>) -
         request: Request { method: ask.method.clone(), host: ask.host.clone(), target: ask.path.clone() },
         verdict: Verdict::Forwarded { how: String::new() },
         host: None,
+        wildcard: None,
         service: None,
         path: None,
         endpoints: Vec::new(),
@@ -56,8 +59,11 @@ fn explain_with(view: &View, settings: &Settings, ask: &Ask, known: Known<'_>) -
         return Explanation { verdict: problem(&failure, None), ..nothing };
     }
     let host = String::from_utf8_lossy(scratch.head.host()).into_owned();
-    let key = HostName::parse(&host).ok().map(Key::Host);
-    let stored = key.and_then(|key| stored(view, &key));
+    let name = HostName::parse(&host).ok();
+    // A name that is nowhere may have a tombstone or a grave all the same.
+    let answers = name.as_ref().and_then(|name| view.host_key(name).or_else(|| Some(name.clone())));
+    let wildcard = answers.as_ref().filter(|answers| answers.is_wildcard()).map(HostName::to_string);
+    let stored = answers.and_then(|answers| stored(view, &Key::Host(answers)));
     let owner = match route::owner(view, scratch.head.host()) {
         Ok((owner, _)) => owner,
         Err(reason) => {
@@ -66,6 +72,7 @@ fn explain_with(view: &View, settings: &Settings, ask: &Ask, known: Known<'_>) -
             return Explanation {
                 verdict,
                 host: stored,
+                wildcard,
                 path: Some(path(&scratch, Paths::Normalize)),
                 ..nothing
             };
@@ -78,6 +85,7 @@ fn explain_with(view: &View, settings: &Settings, ask: &Ask, known: Known<'_>) -
     Explanation {
         verdict,
         host: stored,
+        wildcard,
         service: Some(service(view, owner)),
         path: Some(path(&scratch, of_service.paths)),
         settings: held(settings, &of_service),
@@ -161,14 +169,18 @@ fn tombstone(view: &View, host: &str) -> Option<String> {
 }
 
 fn stored(view: &View, key: &Key) -> Option<Stored> {
-    let change = view.change(key)?;
-    let of_base = |change| view.base().and_then(|base| base.change(key)).as_ref() == Some(change);
-    let (layer, version) = match change.version {
-        version if feed::is_inline(version) => (Layer::Services, None),
-        version if of_base(&change) => (Layer::Base, Some(version)),
-        version => (Layer::Overlay, Some(version)),
+    let ringway_state::Stored { layer, change } = view.stored(key)?;
+    let version = change.version;
+    if feed::is_inline(version) {
+        return Some(Stored { layer: Layer::Services, place: None, version: None });
+    }
+    let (layer, file) = match layer {
+        ringway_state::Layer::Overlay => (Layer::Overlay, None),
+        ringway_state::Layer::Level(at) => (Layer::Level(at), view.levels().get(at)),
+        ringway_state::Layer::Base => (Layer::Base, view.base()),
     };
-    Some(Stored { layer, place: None, version: version.map(|version| (version.epoch, version.counter)) })
+    let place = file.map(|file| file.path().display().to_string());
+    Some(Stored { layer, place, version: Some((version.epoch, version.counter)) })
 }
 
 fn service(view: &View, owner: ServiceRef<'_>) -> Service {

@@ -8,6 +8,8 @@ pub struct Explanation {
     pub verdict: Verdict,
     /// Where the table has the host name.
     pub host: Option<Stored>,
+    /// The wildcard that answers for it, if it is not there itself.
+    pub wildcard: Option<String>,
     pub service: Option<Service>,
     pub path: Option<Path>,
     pub endpoints: Vec<Endpoint>,
@@ -55,7 +57,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
     pub layer: Layer,
-    /// The configuration's line, or the snapshot's file.
+    /// The configuration's line, or the layer's file.
     pub place: Option<String>,
     /// As the change that brought it had it; the configuration's services have none.
     pub version: Option<(u64, u64)>,
@@ -66,8 +68,10 @@ pub struct Stored {
 pub enum Layer {
     /// The services of the configuration.
     Services,
-    /// What has changed since the base.
+    /// What has changed since the newest file.
     Overlay,
+    /// What had changed since the base; from 0, the newest.
+    Level(usize),
     /// The snapshot.
     Base,
 }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use crate::edge::explain::Explanation;
 use crate::limits;
-use crate::observe::admin::TellExplained;
+
+/// Takes what is told of a request.
+pub(super) type TellExplained = Box<dyn FnOnce(Explanation) + Send>;
 
 #[derive(Default)]
 pub(super) struct Explaining {

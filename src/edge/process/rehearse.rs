@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-use super::fronts;
 use super::role::{RunError, cpus, descriptors_per_core, log_path};
+use super::{files, fronts};
 use crate::config::{Config, Feed, ListenAddress};
 use crate::feed::{self, Known, StateDir};
 use crate::observe::access::{LogError, LogWriter};
@@ -28,7 +28,7 @@ impl Refusal {
 
     /// Whether it is the same on every machine.
     pub fn is_of_input(&self) -> bool {
-        matches!(self.error, RunError::Feed(_))
+        matches!(self.error, RunError::Feed(_) | RunError::OwnSocket { .. } | RunError::LogIsAnother { .. })
     }
 
     /// Whether somebody has what the router wants, who may be a router on this configuration.
@@ -46,7 +46,8 @@ impl Refusal {
     pub fn line(&self, config: &Config) -> String {
         let text = self.error.to_string();
         if self.is_of_input() {
-            return text;
+            let place = self.error.field().map(|field| format!("{}: ", config.places.of(&field)));
+            return place.unwrap_or_default() + &text;
         }
         let Some(field) = &self.field else { return format!("{}{text}", config.places.warning("")) };
         let text = text.strip_prefix(&format!("{}: ", config.places.of(field))).unwrap_or(&text);
@@ -64,6 +65,7 @@ pub fn rehearse(config: &Config) -> Vec<Refusal> {
             descriptors_per_core(config, cpus.len()).err().map(|error| Refusal { field: None, error }),
         ),
     }
+    found.extend(files::twice(config).into_iter().map(|error| Refusal { field: None, error }));
     found.extend(admin(config).err().map(|error| Refusal::of("admin.address", error)));
     for listener in &config.listeners {
         let field = format!("listeners[{}].address", listener.address);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use ringway_state::snapshot::Snapshot;
 use ringway_state::{Table, View};
 
+use super::files;
 use super::fronts::{self, Opened};
 use super::role::{RunError, descriptors_per_core, figures, log_path};
 use crate::config::{self, Config, Feed, ListenAddress, Mistakes};
@@ -71,18 +72,29 @@ impl Running {
     /// # Errors
     /// As [`Refused`]; nothing has changed.
     pub(super) fn prepare(&mut self, cores: usize) -> Result<Prepared, Refused> {
-        let (config, mut differences) = merge(&self.config, config::load_again(&self.path)?);
-        let (open, lost) = self.open();
+        let (config, differences) = merge(&self.config, config::load_again(&self.path)?);
+        let places = config.places.clone();
+        self.open(config, differences, cores).map_err(|error| error.placed(&places).into())
+    }
+
+    fn open(
+        &mut self,
+        config: Config,
+        mut differences: Differences,
+        cores: usize,
+    ) -> Result<Prepared, RunError> {
+        files::twice(&config).into_iter().next().map_or(Ok(()), Err)?;
+        let (open, lost) = self.listening();
         let wanted =
             |lost: &&ListenAddress| config.listeners.iter().any(|listener| listener.address == **lost);
         differences.changed.extend(lost.iter().filter(wanted).map(bound_again));
         let known = want(&mut self.names, &config)?;
         let table = match config.state.feed {
-            Feed::Inline => Some(feed::table(&config, self.base.clone(), &known).map_err(RunError::from)?),
+            Feed::Inline => Some(feed::table(&config, self.base.clone(), &known)?),
             Feed::File(_) => None,
         };
         let log = (config.access_log.path != self.config.access_log.path)
-            .then(|| LogWriter::open(log_path(&config)).map_err(RunError::from))
+            .then(|| LogWriter::open(log_path(&config)))
             .transpose()?;
         fronts::ensure_free(&config, &open, OWN)?;
         let open_max = descriptors_per_core(&config, cores)?;
@@ -101,7 +113,7 @@ impl Running {
     }
 
     /// The addresses that clients come in at, and those where none does any more: the socket's file is not there.
-    fn open(&self) -> (Vec<ListenAddress>, Vec<ListenAddress>) {
+    fn listening(&self) -> (Vec<ListenAddress>, Vec<ListenAddress>) {
         let lost = |address: &ListenAddress| {
             self.unix.iter().any(|unix| is_at(unix, address) && !unix.is_in_place())
         };

@@ -12,18 +12,21 @@ use ringway_state::Table;
 use ringway_state::snapshot::Snapshot;
 use serde_json::Value;
 
+use super::files;
 use super::fronts;
 use super::reload::{self, Running};
 use super::router::{First, News, Router, Shown, Source};
 use crate::causes::with_causes;
-use crate::config::{Config, Cores, Feed, ListenAddress, LogPath};
-use crate::edge::explain::Ask;
+use crate::config::{Config, Cores, Feed, ListenAddress, LogPath, Places};
+use crate::edge::explain::{Ask, serves};
 use crate::feed::{self, DirError, GuardDesk, InlineError, Names, StateDir, StoreError};
 use crate::limits;
 use crate::observe::access::LogError;
 use crate::observe::admin::{self, Admin, AdminError};
 use crate::observe::process_log::{Level, event};
-use crate::observe::{Counter, NameStats, NodeLabels, Registry, SlowNotes, TableFigures};
+use crate::observe::{
+    Counter, FeedFiles, NameStats, NodeLabels, Registry, SlowNotes, TableFigures, TableFile, TopHosts,
+};
 use crate::runtime::machine::{self, Lacking};
 use crate::runtime::{Signal, keep_code, listener, millis, on_signal};
 
@@ -54,14 +57,44 @@ pub enum RunError {
     Machine(#[from] Lacking),
     #[error("{what}: {error}")]
     System { what: &'static str, error: io::Error },
+    #[error("{endpoint} is this router's own listener {listener}; give the origin's address")]
+    OwnSocket { service: String, endpoint: String, listener: ListenAddress },
+    #[error("the access log {path} is {what} as well; name a file of its own")]
+    LogIsAnother { path: String, what: &'static str },
+    /// What a field of the configuration leads to; `place` is that of the field.
+    #[error("{place}: {error}")]
+    At { place: String, error: Box<RunError> },
     #[error("core {0} has failed; what it served is lost, so the process ends to be started again")]
     CoreFailed(usize),
 }
 
 impl RunError {
+    /// The field of the configuration that leads to it, if one does and is not named yet.
+    pub(super) fn field(&self) -> Option<String> {
+        match self {
+            RunError::Listen { address, .. } | RunError::Mode { address, .. } => {
+                Some(format!("listeners[{address}].address"))
+            }
+            RunError::Admin(AdminError::Bind { .. }) => Some("admin.address".to_owned()),
+            RunError::Log(LogError::Open { .. }) | RunError::LogIsAnother { .. } => {
+                Some("access_log.path".to_owned())
+            }
+            RunError::OwnSocket { service, .. } => Some(format!("services[{service}].endpoints")),
+            _ => None,
+        }
+    }
+
+    /// With the file and line of its field.
+    pub(super) fn placed(self, places: &Places) -> RunError {
+        match self.field() {
+            Some(field) => RunError::At { place: places.of(&field), error: Box::new(self) },
+            None => self,
+        }
+    }
+
     /// Whether it begins with the configuration's file and line.
     pub fn names_its_line(&self) -> bool {
-        matches!(self, RunError::Cpu { .. } | RunError::Dir(_) | RunError::Feed(_))
+        matches!(self, RunError::Cpu { .. } | RunError::Dir(_) | RunError::Feed(_) | RunError::At { .. })
     }
 
     /// Whether the machine is at fault rather than the configuration.
@@ -75,11 +108,17 @@ impl RunError {
 /// # Errors
 /// As [`RunError`]; nothing was served, unless a core failed later.
 pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
+    let places = config.places.clone();
+    serve(path, config).map_err(|error| error.placed(&places))
+}
+
+fn serve(path: &Path, config: Config) -> Result<(), RunError> {
     let began = Instant::now();
     machine::probe()?;
     warn_if(keep_code().err());
     let cpus = cpus(&config)?;
     let open_max = descriptors_per_core(&config, cpus.len())?;
+    files::twice(&config).into_iter().next().map_or(Ok(()), Err)?;
     let admin_listener = admin::bind(config.admin.address)?;
     fronts::ensure_free(&config, &[], listener::PREDECESSOR)?;
     let dir = state_dir(&config)?;
@@ -105,10 +144,11 @@ pub fn run(path: &Path, config: Config) -> Result<(), RunError> {
     let opened = fronts::open(&running.config, &[], cpus.len())?;
     running.unix = opened.unix;
     let first = First { source, open_max, fronts: opened.cores };
-    let node = labels(&running.config);
+    let (node, feed_files) = (labels(&running.config), feed_files(&running.config));
     let mut router = Router::start(running, &cpus, first, shown.clone(), &news)?;
     let guards = Arc::clone(&shown.guards);
-    let admin = admin_listener.serve(asked(registry(&mut router, node, shown, names), guards, &news))?;
+    let registry = registry(&mut router, (node, feed_files), shown, names);
+    let admin = admin_listener.serve(asked(registry, guards, &news))?;
     signals(&router, news)?;
     event(
         Level::Info,
@@ -148,18 +188,31 @@ fn warn_if(what: Option<impl std::fmt::Display>) {
 
 /// What the admin listener shows, and what can be asked of it.
 fn asked(registry: Registry, guards: Arc<GuardDesk>, news: &mpsc::Sender<News>) -> Admin {
-    let (drain, reload, explain) =
-        (Mutex::new(news.clone()), Mutex::new(news.clone()), Mutex::new(news.clone()));
+    let news = || Mutex::new(news.clone());
+    let (drain, reload, explain, routes) = (news(), news(), news(), news());
     Admin {
         registry: Arc::new(registry),
         guards,
         drain: Box::new(move || tell(&drain, News::Drain)),
         reload: Box::new(move |done| tell(&reload, News::Reload(done))),
         explain: Box::new(move |query, done| {
-            tell(&explain, News::Explain(Box::new(Ask::of_query(query)?), done));
+            let told = Box::new(|told| done(200, json(&told)));
+            tell(&explain, News::Explain(Box::new(Ask::of_query(query)?), told));
+            Ok(())
+        }),
+        routes: Box::new(move |host, done| {
+            let told = Box::new(|told| match serves(told) {
+                Ok(serves) => done(200, json(&serves)),
+                Err(not) => done(not.status, json(&not)),
+            });
+            tell(&routes, News::Explain(Box::new(Ask::of_host(host)?), told));
             Ok(())
         }),
     }
+}
+
+fn json(what: &impl serde::Serialize) -> Value {
+    serde_json::to_value(what).unwrap_or_default()
 }
 
 fn names_of(news: &mpsc::Sender<News>, stats: &Arc<NameStats>) -> Names {
@@ -235,9 +288,13 @@ pub(super) fn figures(table: &Table) -> TableFigures {
         digest: table.digest().to_string(),
         overlay_keys: keys as u64,
         overlay_octets: octets as u64,
-        base_octets: view.base().map_or(0, |base| base.octets()),
-        levels: view.levels().iter().map(|level| level.octets()).collect(),
+        base: view.base().map(|base| file(base)),
+        levels: view.levels().iter().map(|level| file(level)).collect(),
     }
+}
+
+fn file(file: &Snapshot) -> TableFile {
+    TableFile { path: file.path().to_owned(), octets: file.octets() }
 }
 
 pub(super) fn log_path(config: &Config) -> Option<&Path> {
@@ -256,7 +313,19 @@ fn labels(config: &Config) -> NodeLabels {
     }
 }
 
-fn registry(router: &mut Router, node: NodeLabels, shown: Shown, names: Arc<NameStats>) -> Registry {
+fn feed_files(config: &Config) -> Option<FeedFiles> {
+    match &config.state.feed {
+        Feed::Inline => None,
+        Feed::File(path) => Some(FeedFiles { source: path.clone(), dir: config.state.dir.clone() }),
+    }
+}
+
+fn registry(
+    router: &mut Router,
+    (node, feed_files): (NodeLabels, Option<FeedFiles>),
+    shown: Shown,
+    names: Arc<NameStats>,
+) -> Registry {
     Registry {
         cores: router.metrics.clone(),
         log: router.log.stats(),
@@ -264,8 +333,10 @@ fn registry(router: &mut Router, node: NodeLabels, shown: Shown, names: Arc<Name
         config: Arc::clone(&shown.stats),
         names,
         feed: Arc::clone(&shown.feed),
+        feed_files,
         services: Arc::clone(&shown.errors),
         slow: SlowNotes::new(std::mem::take(&mut router.slow)),
+        top: TopHosts::new(std::mem::take(&mut router.top)),
         admin_evicted: Counter::default(),
         node,
         table: Box::new(move || Some(shown.figures())),

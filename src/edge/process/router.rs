@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ringway_state::Table;
 use serde_json::Value;
 
-use super::explaining::Explaining;
+use super::explaining::{Explaining, TellExplained};
 use super::fronts::Fronts;
 use super::reload::{Prepared, Refused, Running};
 use super::role::{RunError, figures, log_path};
@@ -19,8 +19,9 @@ use crate::edge::settings::Settings;
 use crate::feed::{FeedParts, FeedThread, GuardDesk, Publication, StateDir, Stored, Taken};
 use crate::limits;
 use crate::observe::access::{self, LogSource, LogWriter};
-use crate::observe::admin::{Reloaded, Tell, TellExplained};
+use crate::observe::admin::{Reloaded, Tell};
 use crate::observe::process_log::{Level, event, set_level};
+use crate::observe::top::{self, TopSource};
 use crate::observe::{ConfigStats, CoreMetrics, FeedStats, Readiness, ServiceErrors, TableFigures};
 use crate::proto::trace::IdSource;
 use crate::runtime::{CoreOptions, CoreThread, IdlePolicy, Sender, millis, number, start};
@@ -73,6 +74,7 @@ pub(super) struct Router {
     pub(super) log: LogWriter,
     /// Where slow requests are noted, until the admin thread has it.
     pub(super) slow: Vec<LogSource>,
+    pub(super) top: Vec<TopSource>,
     shown: Shown,
     /// Cores that have not yet taken up the last configuration.
     unsettled: usize,
@@ -103,16 +105,20 @@ impl Router {
         let (sinks, (sources, slow)): (Vec<_>, (Vec<_>, Vec<_>)) =
             rings.map(|(sink, log, slow)| (sink, (log, slow))).unzip();
         let log = LogWriter::start(LogWriter::open(log_path(config))?, sources)?;
+        let tops = metrics.iter().zip(1..).map(|(metrics, seed)| top::ring(seed, Arc::clone(metrics)));
+        let (tops, top): (Vec<_>, Vec<_>) = tops.unzip();
         let settings = Settings::from(config);
         let began = Instant::now();
         let taken: Vec<Arc<Taken>> = cpus.iter().map(|_| Arc::new(Taken::new(began))).collect();
         let (seed, node) = (RandomState::new().hash_one(cpus), hash(config.node.id.as_str()));
         let mut cores = Vec::new();
-        for (((index, cpu), log), fronts) in cpus.iter().enumerate().zip(sinks).zip(first.fronts) {
+        let sinks = sinks.into_iter().zip(tops);
+        for (((index, cpu), (log, top)), fronts) in cpus.iter().enumerate().zip(sinks).zip(first.fronts) {
             let (open_max, view) = (first.open_max, first.source.table().publish());
             let parts = CoreParts {
                 metrics: Arc::clone(&metrics[index]),
                 log,
+                top,
                 errors: Arc::clone(&shown.errors),
                 ids: IdSource::new(seed, node, number(index)),
                 taken: Arc::clone(&taken[index]),
@@ -140,6 +146,7 @@ impl Router {
             metrics,
             log,
             slow,
+            top,
             shown,
             reloading: None,
             waiting: Vec::new(),
@@ -225,7 +232,7 @@ impl Router {
     fn explained(&mut self, number: u64, told: Explanation) {
         if let Some((mut told, tell)) = self.explaining.add(number, told) {
             annotate(&mut told, &self.running.config, &self.running.names.known());
-            tell(serde_json::to_value(told).unwrap_or_default());
+            tell(told);
         }
     }
 

@@ -143,6 +143,11 @@ impl Follower {
         Span::new(open, self.last).map(Some)
     }
 
+    /// The same without the octets before it; none if no file is open.
+    pub(super) fn place(&self) -> Option<Place> {
+        self.open.as_ref().map(|open| open.lines.place())
+    }
+
     /// Octets read of the file that is open, and how many it has now.
     pub(super) fn progress(&self) -> (u64, u64) {
         let length = |open: &Open| open.file.metadata().map_or(open.read, |file| file.len());

@@ -184,6 +184,10 @@ impl Feed {
         let is_another = self.turn_chores();
         let mut entered = Entered::new();
         let taking = self.batch(&mut entered);
+        if let Some(place) = self.follower.place() {
+            self.stats.line.set(place.line);
+            self.stats.offset.set(place.offset);
+        }
         // What a new level has taken over leaves the overlay a slice at a time.
         let is_clearing = self.intake.for_chores().0.clear();
         let is_clear = std::mem::replace(&mut self.is_clearing, is_clearing) && !is_clearing;

@@ -2,10 +2,11 @@
 
 mod connection;
 mod routes;
+mod state;
 
 use super::registry::{Exposition, Registry};
 use crate::feed::GuardDesk;
-use crate::limits::SLOW_LOOK_MS;
+use crate::limits::{SLOW_LOOK_MS, TOP_LOOK_MS};
 use connection::{Bounded, Bounds};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -39,13 +40,16 @@ pub struct Admin {
     pub guards: Arc<GuardDesk>,
     /// Reads the configuration again and tells the outcome; drops what would tell if it cannot.
     pub reload: Box<dyn Fn(Tell) + Send + Sync>,
-    pub explain: Explain,
+    /// A query's pairs to what is told of its request.
+    pub explain: Ask<[(String, String)]>,
+    /// A host name to what serves it.
+    pub routes: Ask<str>,
 }
 
-/// Takes what is told of a request, as JSON.
-pub type TellExplained = Box<dyn FnOnce(serde_json::Value) + Send>;
-/// A query's pairs to what is told of its request, or at once what is wrong with them. Drops what would tell if it cannot.
-pub type Explain = Box<dyn Fn(&[(String, String)], TellExplained) -> Result<(), String> + Send + Sync>;
+/// Takes a status and JSON.
+pub type TellJson = Box<dyn FnOnce(u16, serde_json::Value) + Send>;
+/// Has something told, or says at once what is wrong with what was asked. Drops what would tell if it cannot.
+pub type Ask<Q> = Box<dyn Fn(&Q, TellJson) -> Result<(), String> + Send + Sync>;
 
 /// Takes the outcome of a reload.
 pub type Tell = Box<dyn FnOnce(Reloaded) + Send>;
@@ -120,7 +124,8 @@ impl AdminListener {
             let (stop, stopped) = oneshot::channel();
             let serve = move || {
                 runtime.spawn(async move { axum::serve(listener, router).await });
-                runtime.spawn(look_for_slow(registry));
+                runtime.spawn(look(SLOW_LOOK_MS, Arc::clone(&registry), |registry| registry.slow.look()));
+                runtime.spawn(look(TOP_LOOK_MS, registry, |registry| registry.top.look()));
                 // Ends when it is sent something or its sender is dropped; what is open then is cut.
                 let _ = runtime.block_on(stopped);
             };
@@ -131,12 +136,12 @@ impl AdminListener {
     }
 }
 
-/// Takes what cores noted of slow requests, so that they can note more.
-async fn look_for_slow(registry: Arc<Registry>) {
-    let mut ticks = interval(Duration::from_millis(SLOW_LOOK_MS));
+/// Takes what cores noted, so that they can note more.
+async fn look(every_ms: u64, registry: Arc<Registry>, take: impl Fn(&Registry)) {
+    let mut ticks = interval(Duration::from_millis(every_ms));
     loop {
         ticks.tick().await;
-        registry.slow.look();
+        take(&registry);
     }
 }
 

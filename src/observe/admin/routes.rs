@@ -1,6 +1,6 @@
 //! What the admin listener answers.
 
-use super::{Reloaded, Shown};
+use super::{Reloaded, Shown, TellJson, state};
 use crate::feed::{DeskError, Meant, Rule};
 use crate::limits::{ADMIN_BODY_OCTETS, ADMIN_RELOAD_MS};
 use crate::observe::process_log::{self, Level};
@@ -26,10 +26,12 @@ pub(super) fn router(shown: Shown) -> Router {
         .route("/readyz", get(ready))
         .route("/v1/state", get(state))
         .route("/v1/slow", get(slow))
+        .route("/v1/top", get(top))
         .route("/v1/explain", get(explain))
         .route("/v1/guards", get(guards))
         .route("/v1/guards/{rule}/acknowledge", post(acknowledge_rule))
         .route("/v1/guards/services/{service}/acknowledge", post(acknowledge_service))
+        .route("/v1/routes", get(routes))
         .route("/v1/drain", post(drain))
         .route("/v1/reload", post(reload))
         .route("/v1/log-level", get(log_level).put(set_log_level))
@@ -53,38 +55,7 @@ async fn ready(State(shown): State<Arc<Shown>>) -> Response {
 }
 
 async fn state(State(shown): State<Arc<Shown>>) -> Response {
-    let registry = &shown.admin.registry;
-    let cores: Vec<Value> = registry
-        .cores
-        .iter()
-        .enumerate()
-        .map(|(at, core)| {
-            json!({
-                "core": at,
-                "connections_open": core.connections_open.get(),
-                "requests_in_flight": core.requests_in_flight.get(),
-                "upstream_idle": core.upstream_idle.get(),
-            })
-        })
-        .collect();
-    let table = (registry.table)();
-    let base = table
-        .as_ref()
-        .map(|table| json!({ "hosts": table.hosts, "octets": table.base_octets, "digest": table.digest }));
-    let levels = table.as_ref().map(|table| json!(table.levels));
-    let overlay = table.map(|table| json!({ "keys": table.overlay_keys, "octets": table.overlay_octets }));
-    let node = &registry.node;
-    let state = json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "node": { "id": node.id, "region": node.region, "pop": node.pop },
-        "uptime_seconds": shown.started.elapsed().as_secs(),
-        "draining": registry.readiness.is_draining(),
-        "base": base,
-        "levels": levels,
-        "overlay": overlay,
-        "cores": cores,
-    });
-    json_answer(StatusCode::OK, &state)
+    json_answer(StatusCode::OK, &state::told(&shown.admin.registry, shown.started.elapsed()))
 }
 
 async fn guards(State(shown): State<Arc<Shown>>) -> Response {
@@ -150,6 +121,11 @@ async fn slow(State(shown): State<Arc<Shown>>) -> Response {
     json_answer(StatusCode::OK, &json!({ "requests": requests, "stalls": stalls }))
 }
 
+async fn top(State(shown): State<Arc<Shown>>) -> Response {
+    let registry = &shown.admin.registry;
+    json_answer(StatusCode::OK, &registry.top.told(&registry.cores))
+}
+
 async fn reload(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response {
     if let Some(refusal) = refuse_pages(&fields) {
         return refusal;
@@ -174,19 +150,34 @@ async fn reload(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response 
 /// What becomes of the request that the query describes. Reading changes nothing, so a web page may ask; it cannot read the
 /// answer of another origin.
 async fn explain(State(shown): State<Arc<Shown>>, uri: Uri) -> Response {
-    let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
-    let query: Vec<(String, String)> = query.into_owned().collect();
+    told(|tell| (shown.admin.explain)(&query(&uri), tell)).await
+}
+
+/// What serves the host name that the query has.
+async fn routes(State(shown): State<Arc<Shown>>, uri: Uri) -> Response {
+    told(|tell| match query(&uri).as_slice() {
+        [(name, host)] if name == "host" => (shown.admin.routes)(host, tell),
+        _ => Err("give one host name, as in ?host=shop.example.com".to_owned()),
+    })
+    .await
+}
+
+fn query(uri: &Uri) -> Vec<(String, String)> {
+    form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect()
+}
+
+/// What the cores tell, if they do in time.
+async fn told(ask: impl FnOnce(TellJson) -> Result<(), String>) -> Response {
     let (tell, told) = oneshot::channel();
-    if let Err(wrong) = (shown.admin.explain)(&query, Box::new(move |told| drop(tell.send(told)))) {
+    if let Err(wrong) = ask(Box::new(move |status, told| drop(tell.send((status, told))))) {
         return json_answer(StatusCode::UNPROCESSABLE_ENTITY, &json!({ "error": wrong }));
     }
-    match timeout(Duration::from_millis(ADMIN_RELOAD_MS), told).await {
-        Ok(Ok(told)) => json_answer(StatusCode::OK, &told),
-        Ok(Err(_)) | Err(_) => {
-            let why = json!({ "error": "the router is reloading, draining or busy; ask again" });
-            json_answer(StatusCode::SERVICE_UNAVAILABLE, &why)
-        }
-    }
+    let Ok(Ok((status, told))) = timeout(Duration::from_millis(ADMIN_RELOAD_MS), told).await else {
+        let why = json!({ "error": "the router is reloading, draining or busy; ask again" });
+        return json_answer(StatusCode::SERVICE_UNAVAILABLE, &why);
+    };
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    answer(status, if status.is_success() { JSON } else { PROBLEM }, &told)
 }
 
 async fn log_level() -> Response {
@@ -220,5 +211,12 @@ async fn close(mut response: Response) -> Response {
 }
 
 fn json_answer(status: StatusCode, value: &Value) -> Response {
-    (status, [(CONTENT_TYPE_FIELD, "application/json")], format!("{value}\n")).into_response()
+    answer(status, JSON, value)
+}
+
+const JSON: &str = "application/json";
+const PROBLEM: &str = "application/problem+json";
+
+fn answer(status: StatusCode, media: &'static str, value: &Value) -> Response {
+    (status, [(CONTENT_TYPE_FIELD, media)], format!("{value}\n")).into_response()
 }

@@ -50,7 +50,14 @@ fn served(bounds: Bounds) -> Served {
             match query {
                 [] => return Err("host is missing".to_owned()),
                 [(_, busy)] if busy == "busy" => drop(tell),
-                query => tell(json!(query)),
+                query => tell(200, json!(query)),
+            }
+            Ok(())
+        }),
+        routes: Box::new(|host, tell| {
+            match host {
+                "a.test" => tell(200, json!({ "host": host })),
+                _ => tell(404, json!({ "type": "urn:ringway:problem:unknown-host", "host": host })),
             }
             Ok(())
         }),
@@ -135,7 +142,10 @@ fn state_tells_version_base_and_cores() {
     let served = served(Bounds::default());
     let state = ask(served.thread.address(), "GET /v1/state", "").json();
     assert_eq!(state["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(state["base"], json!({ "hosts": 4_000_000, "octets": 7, "digest": "00ff" }));
+    assert_eq!(state["base"], json!({ "file": "0.snap", "hosts": 4_000_000, "octets": 7 }));
+    assert_eq!(state["levels"][0], json!({ "file": "2.snap", "octets": 2 }));
+    assert_eq!((&state["digest"], &state["overlay"]["keys"]), (&json!("00ff"), &json!(3)));
+    assert_eq!(state["feed"]["quarantine"]["file"], "state/quarantine.jsonl");
     assert_eq!(state["draining"], false);
     assert!(state["uptime_seconds"].as_u64().unwrap() < 60);
     let open: Vec<&Value> =
@@ -183,6 +193,23 @@ fn a_request_is_explained() {
     let wrong = explain("");
     assert_eq!((wrong.status, wrong.json()), (422, json!({ "error": "host is missing" })));
     assert_eq!(explain("?host=busy").status, 503);
+    served.thread.stop();
+}
+
+#[test]
+fn what_serves_a_host_name_is_told_or_why_nothing_does() {
+    let served = served(Bounds::default());
+    let routes = |query: &str| ask(served.thread.address(), &format!("GET /v1/routes{query}"), "");
+    let told = routes("?host=a.test");
+    assert_eq!((told.status, told.json()), (200, json!({ "host": "a.test" })));
+    let not = routes("?host=b.test");
+    assert_eq!(not.status, 404);
+    assert!(not.head.contains("content-type: application/problem+json\r\n"), "{}", not.head);
+    for query in ["", "?path=/", "?host=a.test&host=b.test"] {
+        let wrong = routes(query);
+        let why = json!({ "error": "give one host name, as in ?host=shop.example.com" });
+        assert_eq!((wrong.status, wrong.json()), (422, why), "{query}");
+    }
     served.thread.stop();
 }
 

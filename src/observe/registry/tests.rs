@@ -1,10 +1,10 @@
 //! The exposition read back by the rules of OpenMetrics 1.0.
 #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
 
-use super::{Exposition, NodeLabels, Registry, TableFigures};
-use crate::observe::SlowNotes;
+use super::{Exposition, FeedFiles, NodeLabels, Registry, TableFigures, TableFile};
 use crate::observe::access::LogStats;
 use crate::observe::{Counter, ErrorKind, PendingErrors, Readiness, Reason, Times};
+use crate::observe::{SlowNotes, TopHosts};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,8 +18,10 @@ pub(crate) fn registry(cores: usize) -> Registry {
         config: Arc::default(),
         names: Arc::default(),
         feed: Arc::default(),
+        feed_files: Some(FeedFiles { source: "changes.jsonl".into(), dir: "state".into() }),
         services: Arc::default(),
         slow: SlowNotes::default(),
+        top: TopHosts::default(),
         admin_evicted: Counter::default(),
         node: NodeLabels { id: "edge-1".into(), region: "local".into(), pop: "a\"b\\c\nd".into() },
         table: Box::new(|| {
@@ -28,8 +30,11 @@ pub(crate) fn registry(cores: usize) -> Registry {
                 digest: "00ff".into(),
                 overlay_keys: 3,
                 overlay_octets: 500,
-                base_octets: 7,
-                levels: vec![2, 3],
+                base: Some(TableFile { path: "0.snap".into(), octets: 7 }),
+                levels: vec![
+                    TableFile { path: "2.snap".into(), octets: 2 },
+                    TableFile { path: "1.snap".into(), octets: 3 },
+                ],
             })
         }),
     }

@@ -167,7 +167,6 @@ impl Table {
 
     /// Keys and octets that the overlay holds.
     pub fn overlay_size(&self) -> (usize, usize) {
-        let size = self.view.overlay().size();
-        (size.keys, size.octets)
+        self.view.overlay_size()
     }
 }

@@ -164,6 +164,12 @@ impl View {
         }
     }
 
+    /// Keys and octets that the overlay holds.
+    pub fn overlay_size(&self) -> (usize, usize) {
+        let size = self.overlay.size();
+        (size.keys, size.octets)
+    }
+
     /// Mapped host names and tombstones of the base; 0 without one.
     pub fn base_hosts(&self) -> u64 {
         self.base.as_deref().map_or(0, |base| base.header().counts.hosts)
