@@ -77,9 +77,10 @@ tests: install
 programs: install
 	@cargo build --locked --workspace --lib --bins --tests
 
-# `make run` as a newcomer meets it: the lines that it prints must answer.
+# `make run` and the guide as a newcomer meets them: every line of theirs must answer as they say.
 demo: programs
 	@tools/demo --check $(TARGET_DIR)/debug
+	@tools/first-hour $(TARGET_DIR)/debug
 
 # Every micro-benchmark once, on little data, to see that it runs. The figures mean nothing here.
 bench-smoke: programs

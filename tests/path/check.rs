@@ -56,6 +56,8 @@ fn what_a_run_refuses_is_told_with_its_line() {
         let (line_number, rest) = line.strip_prefix(&format!("{file}:")).unwrap().split_once(": ").unwrap();
         assert!(line_number.parse::<u32>().is_ok(), "{line}");
         assert!(rest.strip_prefix("warning: ").unwrap_or(rest).starts_with(field), "{line}");
+        let without = line.replacen("warning: ", "", 1);
+        assert_eq!(said.lines().last(), Some(without.as_str()), "a run names the line, too");
         // What is so on this machine alone is no mistake.
         assert_eq!(code, i32::from(field == "state.snapshot: "), "{told}");
     }
@@ -91,4 +93,56 @@ fn what_the_running_router_has_is_not_held_against_its_file() {
         200,
         "undisturbed"
     );
+}
+
+/// What is one file under two names; a start, `check` and a reload say so alike.
+#[test]
+fn what_is_one_file_twice_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    std::os::unix::fs::symlink(dir.path(), at("other")).unwrap();
+    std::fs::write(at("changes.jsonl"), "").unwrap();
+    let own = |setup: Setup| {
+        let setup =
+            setup.also_listen(json!({ "address": format!("unix:{}", at("edge.sock")), "protocol": "http" }));
+        setup.service_at("svc_loop", &["loop.test"], &[format!("unix:{}", at("other/./other/edge.sock"))])
+    };
+    let feed = |setup: Setup| {
+        let feed = json!({ "kind": "file", "path": at("changes.jsonl") });
+        let setup = setup.set("state", json!({ "dir": at("state"), "feed": feed })).services(&[]);
+        setup.set("access_log.path", at("other/changes.jsonl"))
+    };
+    let itself = |setup: Setup| {
+        let config = setup.dir.path().join("./edge.yaml");
+        setup.set("access_log.path", config.display().to_string())
+    };
+    let to_own = format!(
+        "services[svc_loop].endpoints: unix:{} is this router's own listener unix:{}; give the origin's address",
+        at("other/./other/edge.sock"),
+        at("edge.sock"),
+    );
+    let cases: [(&dyn Fn(Setup) -> Setup, &str); 3] = [
+        (&own, &to_own),
+        (&feed, "is the feed's file as well; "),
+        (&itself, "is the configuration as well; "),
+    ];
+    for (change, said) in cases {
+        let setup = change(Setup::new());
+        let (code, told) = check(&setup.write(), &[]);
+        let mistakes: Vec<&str> = told.lines().filter(|line| !line.contains(": warning: ")).collect();
+        assert!(code == 1 && mistakes.len() == 1 && mistakes[0].contains(said), "{told}");
+        let mut router = setup.launch();
+        assert_eq!(router.part.wait_exit(wait::PATIENCE).code(), Some(1), "{said}");
+        assert_eq!(router.part.said().lines().last(), Some(mistakes[0]));
+    }
+    for change in [&own as &dyn Fn(Setup) -> Setup, &itself] {
+        let mut router = Setup::new().start();
+        router.change(change);
+        let (code, told) = check(&router.folder().join("edge.yaml"), &[]);
+        let answer = router.reload();
+        let answer: serde_json::Value = serde_json::from_str(answer.text()).unwrap();
+        let mistakes: Vec<&str> =
+            answer["mistakes"].as_array().unwrap().iter().filter_map(|m| m.as_str()).collect();
+        assert!(code == 1 && mistakes.len() == 1 && told.contains(mistakes[0]), "{mistakes:?} {told}");
+    }
 }
