@@ -125,7 +125,7 @@ impl<'a> Writer<'a> {
     fn make_level(&mut self, flushes: u32) {
         for flush in 0..flushes {
             self.fill_overlay();
-            let work = self.flushed.time(|| self.table.flush().unwrap());
+            let work = self.flushed.time(|| self.table.flush(Vec::new()).unwrap());
             // What a second or two of building leaves time for.
             (0..1_000).for_each(|_| self.apply());
             self.build(work);
@@ -139,7 +139,7 @@ impl<'a> Writer<'a> {
     fn build(&mut self, work: Work) {
         self.files += 1;
         let path = self.folder.join(format!("{}.level", self.files));
-        let built = work.build(&path, Vec::new(), &mut |_| ()).unwrap();
+        let built = work.build(&path, &mut |_| ()).unwrap();
         let retired = self.installed.time(|| self.table.install(&built).unwrap());
         retired.files.iter().for_each(|file| std::fs::remove_file(file.path()).unwrap());
         while self.retired.is_some() {

@@ -27,16 +27,16 @@
 //! step takes longer than a change; readers find the same before and after.
 //! ```text
 //! match table.due() {                                          // a flush at half the overlay's bound; merges by size
-//!     Some(Due::Flush) => work = table.flush()?,               // frozen, Send; changes go on meanwhile
+//!     Some(Due::Flush) => work = table.flush(offsets)?,        // of the log behind it; frozen, Send; changes go on
 //!     Some(Due::Merge(levels)) => work = table.merge(levels)?, // neighbours, 0 the newest
 //!     None if an_hour_has_passed => work = table.rebuild(Forget::KnownTo(three_days_old)),
 //!     None => …
 //! }
-//! // Elsewhere. `offsets`: of what was applied when a flush was taken; else `work.offsets()`.
-//! let built = work.build(&path, offsets, &mut |progress| throttle.pace(progress))?;
+//! let built = work.build(&path, &mut |progress| throttle.pace(progress))?;            // elsewhere
 //! let retired = table.install(&built)?;                        // Refusal::Levels: merge, then install again
 //! publish(table.publish());                                    // one swap for each core
-//! waiting.push(retired);                                       // keep until all cores have it, then remove the files
+//! waiting.push(retired);                                       // keep until all cores have it; then drop it on a
+//!                                                              // thread that may take its time, and remove the files
 //! ```
 //! After a restart: `Table::with_layers(base, levels, &region)?`, newest level first, then the log from the offsets of
 //! the newest file. A [`Refusal`] loses nothing: the change, or the file, is to be offered again later.

@@ -1,19 +1,20 @@
-//! What changed lately, as a persistent map: one writer changes it, any number of readers hold older ones.
+//! What changed lately, as persistent maps: one writer changes them, any number of readers hold older ones.
 //!
 //! A tree of two steps by the hash's top bits, 64 × 64 shards; a shard is a slice of slots sorted by hash. To publish
 //! is to clone the root's `Arc`. A change copies what leads to it: root and branch, 64 pointers each, and its shard's
-//! slots, 16 where the overlay is full; it shares all values. Readers take no lock, count no references and
-//! allocate nothing. In front of it stands a filter that says of most names at once that they are not here.
+//! slots, 16 where the tree is full; it shares all values. Readers take no lock, count no references and
+//! allocate nothing. In front of each tree stands a filter that says of most names at once that they are not here.
 //!
-//! A slot knows in which round it was put there; each flush begins another. So when a level has taken over what a
-//! flush took, older rounds are void at once, and are cleared away by and by.
+//! A flush freezes the tree and begins another above it. When a level has taken over what the frozen one holds, it is
+//! dropped whole.
 //!
 //! Rejected: one map per core (every change applied once per core, and their memory twice); 512 shards under one
 //! root (a publication counts 512 references up, and down again); a hash array mapped trie (several times the code).
 
-use std::{array, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
+    digest::Digest,
     filter::{Growing, Probe},
     hash::{Hasher, hash64},
     id::Region,
@@ -21,24 +22,33 @@ use crate::{
     record::{Change, HostValue, Key, Record, Service, Subject},
 };
 
+/// The newest values: those of `recent` before those of `frozen`.
 #[derive(Clone)]
 pub(crate) struct Overlay {
-    root: Arc<Root>,
-    filter: Arc<Growing>,
-    /// What was put here in this round, until a level takes over what was there before.
-    recent_filter: Option<Arc<Growing>>,
-    /// Slots of earlier rounds are void.
-    first_round: u32,
-    round: u32,
-    size: Size,
-    recent_size: Size,
+    recent: Tree,
+    frozen: Option<Frozen>,
 }
 
-/// Of the slots that are not void.
+/// A tree as a flush took it, and the state with it.
+#[derive(Clone)]
+pub(crate) struct Frozen {
+    tree: Tree,
+    pub(crate) state: Digest,
+    /// Where the log went on then, in each partition.
+    pub(crate) offsets: Arc<[u64]>,
+}
+
+#[derive(Clone)]
+struct Tree {
+    root: Arc<Root>,
+    filter: Arc<Growing>,
+    size: Size,
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) keys: usize,
-    /// Memory held, estimated from their parts.
+    /// Memory held, estimated from the parts of its slots.
     pub(crate) octets: usize,
     /// Wildcards among the host names, graves too.
     pub(crate) wildcards: usize,
@@ -52,8 +62,6 @@ type Shard = Arc<[Slot]>;
 struct Slot {
     hash: u64,
     change: Arc<Change>,
-    round: u32,
-    octets: u32,
 }
 
 /// Where the overlay keeps what. Names and ids are hashed as the files beneath hash them, so that one hash of a
@@ -91,19 +99,29 @@ impl Keys {
 
 impl Overlay {
     pub(crate) fn new() -> Self {
-        Self {
-            root: Arc::new([const { None }; OVERLAY_BRANCHES]),
-            filter: Arc::new(Growing::new(OVERLAY_KEYS_MAX)),
-            recent_filter: None,
-            first_round: 0,
-            round: 0,
-            size: Size::default(),
-            recent_size: Size::default(),
+        Self { recent: Tree::new(), frozen: None }
+    }
+
+    /// A key in both trees counts in both: its older value takes memory too.
+    pub(crate) fn size(&self) -> Size {
+        let (recent, frozen) =
+            (self.recent.size, self.frozen_tree().map_or(Size::default(), |tree| tree.size));
+        Size {
+            keys: recent.keys + frozen.keys,
+            octets: recent.octets + frozen.octets,
+            wildcards: recent.wildcards + frozen.wildcards,
         }
     }
 
-    pub(crate) fn size(&self) -> Size {
-        self.size
+    #[inline(always)]
+    fn frozen_tree(&self) -> Option<&Tree> {
+        self.frozen.as_ref().map(|frozen| &frozen.tree)
+    }
+
+    #[inline(always)]
+    pub(crate) fn may_have(&self, probe: Probe) -> bool {
+        self.recent.filter.may_have(probe)
+            || self.frozen_tree().is_some_and(|tree| tree.filter.may_have(probe))
     }
 
     /// The change under `hash` whose key `is_key` accepts.
@@ -112,17 +130,13 @@ impl Overlay {
         if self.may_have(Probe::new(hash)) { self.find_slot(hash, is_key) } else { None }
     }
 
-    #[inline(always)]
-    pub(crate) fn may_have(&self, probe: Probe) -> bool {
-        self.filter.may_have(probe)
+    fn find_slot(&self, hash: u64, is_key: impl Fn(&Record) -> bool) -> Option<&Change> {
+        self.recent.find(hash, &is_key).or_else(|| self.frozen_tree()?.find(hash, &is_key))
     }
 
-    fn find_slot(&self, hash: u64, is_key: impl Fn(&Record) -> bool) -> Option<&Change> {
-        let (branch, shard) = place(hash);
-        let shard = self.root[branch].as_ref()?[shard].as_ref()?;
-        let mut same_hash = shard[lower_bound(shard, hash)..].iter().take_while(|slot| slot.hash == hash);
-        let slot = same_hash.find(|slot| slot.round >= self.first_round && is_key(&slot.change.record))?;
-        Some(&slot.change)
+    /// The change that [`Overlay::insert`] of one of that key would replace.
+    pub(crate) fn replaced(&self, hash: u64, key: &Key) -> Option<&Change> {
+        self.recent.find(hash, &|record: &Record| record.is_about(key))
     }
 
     pub(crate) fn host(&self, hash: u64, name: &[u8]) -> Option<&Change> {
@@ -143,90 +157,94 @@ impl Overlay {
         )
     }
 
-    /// Puts `change` in the place of the one with its key, or beside the others.
+    /// Puts `change` in front of what was known of its key.
     pub(crate) fn insert(&mut self, hash: u64, change: Change) {
+        self.recent.insert(hash, change);
+    }
+
+    /// What is to be flushed: all that is recent, in `state`; or, if something is frozen already, that again.
+    pub(crate) fn freeze(&mut self, state: Digest, offsets: Vec<u64>) -> Frozen {
+        let recent = &mut self.recent;
+        let freeze =
+            || Frozen { tree: std::mem::replace(recent, Tree::new()), state, offsets: offsets.into() };
+        self.frozen.get_or_insert_with(freeze).clone()
+    }
+
+    /// Drops what is frozen, if it is `frozen`.
+    pub(crate) fn drop_frozen(&mut self, frozen: &Frozen) -> bool {
+        self.frozen.take_if(|mine| Arc::ptr_eq(&mine.tree.root, &frozen.tree.root)).is_some()
+    }
+
+    /// All changes, each key once, in no order that means anything.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &Change> {
+        let standing = |slot: &&Slot| self.replaced(slot.hash, &slot.change.record.key()).is_none();
+        let frozen = self.frozen_tree().into_iter().flat_map(Tree::slots).filter(standing);
+        self.recent.slots().chain(frozen).map(|slot| &*slot.change)
+    }
+}
+
+impl Tree {
+    fn new() -> Self {
+        let filter = Arc::new(Growing::new(OVERLAY_KEYS_MAX));
+        Self { root: Arc::new([const { None }; OVERLAY_BRANCHES]), filter, size: Size::default() }
+    }
+
+    fn find(&self, hash: u64, is_key: &impl Fn(&Record) -> bool) -> Option<&Change> {
+        let (branch, shard) = place(hash);
+        let shard = self.root[branch].as_ref()?[shard].as_ref()?;
+        let mut same_hash = shard[lower_bound(shard, hash)..].iter().take_while(|slot| slot.hash == hash);
+        same_hash.find(|slot| is_key(&slot.change.record)).map(|slot| &*slot.change)
+    }
+
+    /// Puts `change` in the place of the one with its key, or beside the others.
+    fn insert(&mut self, hash: u64, change: Change) {
         self.filter.add(hash);
-        self.recent_filter.iter().for_each(|filter| filter.add(hash));
-        let new = Slot { hash, octets: octets(&change), round: self.round, change: Arc::new(change) };
         let (branch, shard) = place(hash);
         let empty = || Arc::new([const { None }; OVERLAY_SHARDS_PER_BRANCH]);
         let branch = Arc::make_mut(&mut self.root)[branch].get_or_insert_with(empty);
         let place = &mut Arc::make_mut(branch)[shard];
         let before = place.take().unwrap_or_default();
-        let key = new.change.record.key();
+        let key = change.record.key();
         let replaced = before.iter().position(|slot| slot.hash == hash && slot.change.record.is_about(&key));
+        if let Some(at) = replaced {
+            self.size.remove(&before[at].change);
+        }
+        self.size.add(&change);
         let at = replaced.unwrap_or_else(|| lower_bound(&before, hash));
         let after = at + usize::from(replaced.is_some());
+        let new = Slot { hash, change: Arc::new(change) };
         let slots = before[..at].iter().chain([&new]).chain(&before[after..]);
         *place = Some(slots.cloned().collect());
-        if let Some(at) = replaced {
-            self.discount(&before[at]);
-        }
-        self.size.add(&new);
-        self.recent_size.add(&new);
     }
 
-    fn discount(&mut self, slot: &Slot) {
-        if slot.round >= self.first_round {
-            self.size.remove(slot);
-        }
-        if slot.round == self.round {
-            self.recent_size.remove(slot);
-        }
-    }
-
-    /// Begins another round, and gives its number.
-    pub(crate) fn begin_round(&mut self) -> u32 {
-        self.round += 1;
-        self.recent_filter = Some(Arc::new(Growing::new(OVERLAY_KEYS_MAX)));
-        self.recent_size = Size::default();
-        self.round
-    }
-
-    /// Makes what was put here before `round` void; not if that round is over.
-    pub(crate) fn void_before(&mut self, round: u32) -> bool {
-        let Some(filter) = self.recent_filter.take_if(|_| self.round == round) else { return false };
-        self.filter = filter;
-        self.first_round = round;
-        self.size = self.recent_size;
-        true
-    }
-
-    /// Clears one branch of what is void.
-    pub(crate) fn clear_branch(&mut self, branch: usize) {
-        let Some(shards) = self.root.get(branch).and_then(Option::as_ref) else { return };
-        let kept: Branch = array::from_fn(|at| {
-            let slots = shards[at].as_ref()?.iter().filter(|slot| slot.round >= self.first_round);
-            Some(slots.cloned().collect::<Shard>()).filter(|kept| !kept.is_empty())
-        });
-        let is_empty = kept.iter().all(Option::is_none);
-        Arc::make_mut(&mut self.root)[branch] = (!is_empty).then(|| Arc::new(kept));
-    }
-
-    /// All changes, in no order that means anything.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = &Change> {
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
         let shards = self.root.iter().flatten().flat_map(|branch| branch.iter().flatten());
-        let slots = shards.flat_map(|shard| shard.iter()).filter(|slot| slot.round >= self.first_round);
-        slots.map(|slot| &*slot.change)
+        shards.flat_map(|shard| shard.iter())
+    }
+}
+
+impl Frozen {
+    pub(crate) fn changes(&self) -> impl Iterator<Item = &Change> {
+        self.tree.slots().map(|slot| &*slot.change)
     }
 }
 
 impl Size {
-    fn add(&mut self, slot: &Slot) {
+    fn add(&mut self, change: &Change) {
         self.keys += 1;
-        self.octets += slot.octets as usize;
-        self.wildcards += usize::from(is_wildcard(slot));
+        self.octets += octets(change);
+        self.wildcards += usize::from(is_wildcard(change));
     }
 
-    fn remove(&mut self, slot: &Slot) {
+    fn remove(&mut self, change: &Change) {
         self.keys -= 1;
-        self.octets -= slot.octets as usize;
-        self.wildcards -= usize::from(is_wildcard(slot));
+        self.octets -= octets(change);
+        self.wildcards -= usize::from(is_wildcard(change));
     }
 }
 
-fn is_wildcard(slot: &Slot) -> bool {
-    matches!(&slot.change.record, Record::Host(name, _) if name.is_wildcard())
+fn is_wildcard(change: &Change) -> bool {
+    matches!(&change.record, Record::Host(name, _) if name.is_wildcard())
 }
 
 /// Branch, and shard in it.
@@ -244,7 +262,7 @@ fn lower_bound(shard: &[Slot], hash: u64) -> usize {
 }
 
 /// Octets that `change` holds once it is stored.
-pub(crate) fn octets(change: &Change) -> u32 {
+pub(crate) fn octets(change: &Change) -> usize {
     let parts = match &change.record {
         Record::Host(name, value) => text(name.as_str()) + value.as_ref().map_or(0, host_octets),
         Record::Service(id, value) => text(id.as_str()) + value.as_ref().map_or(0, service_octets),
@@ -256,8 +274,7 @@ pub(crate) fn octets(change: &Change) -> u32 {
             text(key.name()) + value.as_ref().map_or(0, |document| text(document.as_str()))
         }
     };
-    let octets = size_of::<Slot>() + REFERENCE_COUNTS + size_of::<Change>() + parts;
-    u32::try_from(octets).expect("a change has at most a few MiB")
+    size_of::<Slot>() + REFERENCE_COUNTS + size_of::<Change>() + parts
 }
 
 /// Of an `Arc`, beside what it holds.

@@ -29,6 +29,8 @@ pub(in crate::feed) struct Chores {
     is_new: bool,
     /// What the overlay holds cannot be read again after a restart.
     is_alone: bool,
+    /// Up to where everything is in what the table has frozen for a flush, until a level has taken it over.
+    frozen: Option<Read>,
     /// What is being made.
     making: Option<Making>,
     /// What was made and has no place yet.
@@ -95,6 +97,7 @@ impl Chores {
             manifest,
             is_new: false,
             is_alone: false,
+            frozen: None,
             making: None,
             built: None,
             retired: Vec::new(),
@@ -140,8 +143,7 @@ impl Chores {
                 self.built = self.making.take().map(|making| (making, Box::new(built)));
             }
             Done::Built(Err(error)) => {
-                let making = self.making.take();
-                self.is_alone |= making.is_some_and(|making| matches!(making.kind, Kind::Flush(_)));
+                self.making = None;
                 self.failed("a file of the table was not made", with_causes(&error), now);
             }
             Done::Committed(Ok(())) => (self.trouble, self.held) = (Trouble::default(), None),
@@ -178,6 +180,7 @@ impl Chores {
                 match making.kind {
                     Kind::Flush(read) => {
                         self.note(read);
+                        self.frozen = None;
                         self.stats.flushes.inc();
                     }
                     Kind::Merge => self.stats.merges.inc(),
@@ -219,7 +222,9 @@ impl Chores {
         }
         let due = match table.due() {
             Some(Due::Flush) if self.built.is_none() => self.flush(table, &now),
-            None if self.is_alone && self.built.is_none() => self.flush(table, &now),
+            None if (self.is_alone || self.frozen.is_some()) && self.built.is_none() => {
+                self.flush(table, &now)
+            }
             Some(Due::Merge(levels)) => table.merge(levels).ok().map(|work| (work, Kind::Merge)),
             _ if self.is_base_due(table) && !now.is_starting => {
                 Some((table.rebuild(Forget::Nothing), Kind::Base))
@@ -231,14 +236,19 @@ impl Chores {
         }
     }
 
+    /// A flush that has failed is tried again as it was: what has come since is not in it, and its place in the feed is that
+    /// of the first.
     fn flush(&mut self, table: &mut Table, now: &Now<'_>) -> Option<(Work, Kind)> {
-        self.is_alone = false;
-        let read = (now.read)();
+        let is_again = self.frozen.is_some();
         if table.overlay_size().0 == 0 {
-            self.note(read);
+            self.is_alone = false;
+            self.note((now.read)());
             return None;
         }
-        Some((table.flush().ok()?, Kind::Flush(read)))
+        let work = table.flush(Vec::new()).ok()?;
+        let read = self.frozen.get_or_insert_with(|| (now.read)()).clone();
+        self.is_alone &= is_again;
+        Some((work, Kind::Flush(read)))
     }
 
     fn make(&mut self, work: Work, kind: Kind) {

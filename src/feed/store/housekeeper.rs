@@ -107,7 +107,7 @@ fn act(job: Job, dir: &Path, stats: &FeedStats) -> Done {
     match job {
         Job::Build { work, name, paced } => {
             let mut pace = pace(paced);
-            let built = work.build(&dir.join(name), Vec::new(), &mut pace);
+            let built = work.build(&dir.join(name), &mut pace);
             if let Ok(built) = &built {
                 let file = built.file();
                 stats.written.add(file.octets());

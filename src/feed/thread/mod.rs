@@ -92,7 +92,6 @@ impl FeedThread {
             absent: None,
             refused,
             full: Allowance::new(1, Duration::from_millis(limits::FULL_TOLD_MS)),
-            is_clearing: false,
             stop: Arc::clone(&stop),
             stats,
             readiness,
@@ -132,7 +131,6 @@ struct Feed {
     absent: Option<String>,
     refused: Refused,
     full: Allowance,
-    is_clearing: bool,
     stop: Arc<AtomicBool>,
     stats: Arc<FeedStats>,
     readiness: Arc<Readiness>,
@@ -188,10 +186,7 @@ impl Feed {
             self.stats.line.set(place.line);
             self.stats.offset.set(place.offset);
         }
-        // What a new level has taken over leaves the overlay a slice at a time.
-        let is_clearing = self.intake.for_chores().0.clear();
-        let is_clear = std::mem::replace(&mut self.is_clearing, is_clearing) && !is_clearing;
-        if is_another || is_clear || !entered.is_empty() {
+        if is_another || !entered.is_empty() {
             let cut = self.intake.take_cut();
             self.publisher.publish(self.intake.table().publish(), entered, cut);
             self.chores.published(self.publisher.sequence());
@@ -200,7 +195,7 @@ impl Feed {
         if let (Taking::End, StartState::Reading) = (&taking, self.start.state) {
             self.start.state = StartState::Publishing(self.publisher.sequence());
         }
-        if is_clearing { Taking::More } else { taking }
+        taking
     }
 
     fn turn_chores(&mut self) -> bool {

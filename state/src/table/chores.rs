@@ -5,11 +5,11 @@ use std::{ops::Range, sync::Arc};
 
 use super::{
     Refusal, Table,
-    work::{Built, Flushed, Forget, Makes, Work},
+    work::{Built, Forget, Makes, Work},
 };
 use crate::{
-    limits::{LEVELS_MAX, LEVELS_MERGE, OVERLAY_BRANCHES, OVERLAY_FLUSH_KEYS, OVERLAY_FLUSH_OCTETS},
-    overlay::Overlay,
+    limits::{LEVELS_MAX, LEVELS_MERGE, OVERLAY_FLUSH_KEYS, OVERLAY_FLUSH_OCTETS},
+    overlay::{Frozen, Overlay},
     snapshot::{Header, Role, Snapshot},
     view::View,
 };
@@ -29,7 +29,7 @@ pub enum Due {
 pub struct Retired {
     pub files: Vec<Arc<Snapshot>>,
     /// Memory.
-    _overlay: Option<Overlay>,
+    _overlay: Option<Frozen>,
 }
 
 impl Table {
@@ -45,19 +45,19 @@ impl Table {
         merge_due(&octets).map(Due::Merge)
     }
 
-    /// Takes what the overlay holds, to be made a level of. One at a time: a second flush outdates the first.
+    /// Takes what the overlay holds, to be made a level of. `offsets` are where the log goes on behind it, for each
+    /// partition. One at a time: until its level is installed, a flush that is taken again is the same, offsets too.
     ///
     /// # Errors
     /// [`Refusal::Levels`].
-    pub fn flush(&mut self) -> Result<Work, Refusal> {
+    pub fn flush(&mut self, offsets: Vec<u64>) -> Result<Work, Refusal> {
         if self.view.levels().len() >= LEVELS_MAX {
             return Err(Refusal::Levels);
         }
-        let (overlay, mut round) = (self.view.overlay().clone(), 0);
-        self.view.change_overlay(|overlay| round = overlay.begin_round());
-        let flushed = Flushed { overlay, round };
-        let makes = Makes::Level { beneath: self.view.files_state(), with: self.digest };
-        Ok(self.work(Some(flushed), Vec::new(), makes))
+        let (beneath, state) = (self.view.files_state(), self.digest);
+        let frozen = self.view.change_overlay(|overlay| overlay.freeze(state, offsets));
+        let makes = Makes::Level { beneath, with: frozen.state };
+        Ok(self.work(Some(frozen), Vec::new(), makes))
     }
 
     /// Takes neighbouring levels, to be made one. 0 is the newest.
@@ -84,13 +84,12 @@ impl Table {
         self.work(None, files, Makes::Base { state: self.view.files_state(), forget })
     }
 
-    fn work(&self, flushed: Option<Flushed>, files: Vec<Arc<Snapshot>>, makes: Makes) -> Work {
+    fn work(&self, flushed: Option<Frozen>, files: Vec<Arc<Snapshot>>, makes: Makes) -> Work {
         Work { flushed, files, makes, seed: self.view.keys().seed }
     }
 
     /// Puts a file in the place of what it was made of; readers see it with the next publication, and find what
     /// they found before. Other work may have been installed since it was taken, if it was made of other things.
-    /// The overlay is cleared of what a new level has taken over by and by, a slice with each change applied.
     ///
     /// # Errors
     /// [`Refusal::Levels`], if there is no room for one more; [`Refusal::Outdated`], if what it was made of is gone.
@@ -103,19 +102,17 @@ impl Table {
         }
     }
 
-    fn install_flushed(&mut self, flushed: &Flushed, file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
+    fn install_flushed(&mut self, flushed: &Frozen, file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
         if self.view.levels().len() >= LEVELS_MAX {
             return Err(Refusal::Levels);
         }
-        let mut is_void = false;
-        self.view.change_overlay(|overlay| is_void = overlay.void_before(flushed.round));
-        if !is_void {
+        let mut overlay = self.view.overlay().clone();
+        if !overlay.drop_frozen(flushed) {
             return Err(Refusal::Outdated);
         }
-        self.clearing = Some(0);
         let levels = [file].into_iter().chain(self.view.levels()).cloned().collect();
-        self.stand_on(self.view.base().cloned(), levels);
-        Ok(Retired { files: Vec::new(), _overlay: Some(flushed.overlay.clone()) })
+        self.stand_on(self.view.base().cloned(), levels, overlay);
+        Ok(Retired { files: Vec::new(), _overlay: Some(flushed.clone()) })
     }
 
     fn install_merged(&mut self, files: &[Arc<Snapshot>], file: &Arc<Snapshot>) -> Result<Retired, Refusal> {
@@ -123,7 +120,7 @@ impl Table {
         let at = levels.windows(files.len()).position(|run| is_same(run, files)).ok_or(Refusal::Outdated)?;
         let (newer, older) = (&levels[..at], &levels[at + files.len()..]);
         let levels = newer.iter().chain([file]).chain(older).cloned().collect();
-        self.stand_on(self.view.base().cloned(), levels);
+        self.stand_on(self.view.base().cloned(), levels, self.view.overlay().clone());
         Ok(Retired { files: files.to_vec(), _overlay: None })
     }
 
@@ -134,23 +131,13 @@ impl Table {
         if newer > self.view.levels().len() || !is_same(&stack[newer..], files) {
             return Err(Refusal::Outdated);
         }
-        self.stand_on(Some(Arc::clone(file)), stack[..newer].into());
+        self.stand_on(Some(Arc::clone(file)), stack[..newer].into(), self.view.overlay().clone());
         Ok(Retired { files: files.to_vec(), _overlay: None })
     }
 
-    fn stand_on(&mut self, base: Option<Arc<Snapshot>>, levels: Arc<[Arc<Snapshot>]>) {
+    fn stand_on(&mut self, base: Option<Arc<Snapshot>>, levels: Arc<[Arc<Snapshot>]>, overlay: Overlay) {
         let (keys, local) = (*self.view.keys(), self.view.local().name().clone());
-        self.view = View::new(base, levels, self.view.overlay().clone(), keys, &local);
-    }
-
-    /// Clears the next slice of the overlay of what a level has taken over. Whether there is more to do. Each change
-    /// applied does this too, so it is of use to a table that is left alone.
-    pub fn clear(&mut self) -> bool {
-        if let Some(branch) = self.clearing {
-            self.view.change_overlay(|overlay| overlay.clear_branch(branch));
-            self.clearing = Some(branch + 1).filter(|&next| next < OVERLAY_BRANCHES);
-        }
-        self.clearing.is_some()
+        self.view = View::new(base, levels, overlay, keys, &local);
     }
 }
 

@@ -27,8 +27,6 @@ pub struct Table {
     view: View,
     digest: Digest,
     scratch: Vec<u8>,
-    /// The next branch of the overlay to be cleared of what a level has taken over.
-    clearing: Option<usize>,
 }
 
 /// What became of a change. Only [`Outcome::Applied`] changed anything.
@@ -107,12 +105,11 @@ impl Table {
         let deepest = base.as_ref().or(levels.last());
         let seed = deepest.map_or_else(|| RandomState::new().hash_one(0), |file| file.seed());
         let view = View::new(base, levels, Overlay::new(), Keys::new(seed), local);
-        Self { view, digest, scratch: Vec::new(), clearing: None }
+        Self { view, digest, scratch: Vec::new() }
     }
 
     /// Last writer wins, per key: order, duplicates and replay do no harm.
     pub fn apply(&mut self, change: Change) -> Outcome {
-        self.clear();
         let key = change.record.key();
         let stored = self.view.change(&key);
         if let Some(stored) = &stored
@@ -135,13 +132,12 @@ impl Table {
 
     fn refusal(&self, hash: u64, change: &Change) -> Option<Refusal> {
         let overlay = self.view.overlay();
-        let key = change.record.key();
-        let replaced = overlay.find(hash, |record| record.is_about(&key)).map(overlay::octets);
+        let replaced = overlay.replaced(hash, &change.record.key()).map(overlay::octets);
         let size = overlay.size();
         if replaced.is_none() && size.keys >= OVERLAY_KEYS_MAX {
             return Some(Refusal::OverlayKeys);
         }
-        let (new, old) = (overlay::octets(change) as usize, replaced.unwrap_or(0) as usize);
+        let (new, old) = (overlay::octets(change), replaced.unwrap_or(0));
         (size.octets + new - old > OVERLAY_OCTETS_MAX).then_some(Refusal::OverlayOctets)
     }
 

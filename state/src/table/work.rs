@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     digest::Digest,
-    overlay::Overlay,
+    overlay::Frozen,
     record::Change,
     snapshot::{self, BuildError, BuildOptions, OpenError, Plan, Progress, Role, Snapshot},
 };
@@ -13,19 +13,12 @@ use crate::{
 /// to another thread.
 #[derive(Clone)]
 pub struct Work {
-    pub(super) flushed: Option<Flushed>,
+    pub(super) flushed: Option<Frozen>,
     /// Newest first.
     pub(super) files: Vec<Arc<Snapshot>>,
     pub(super) makes: Makes,
     /// Of the files beneath, so that one hash asks all layers.
     pub(crate) seed: u64,
-}
-
-/// An overlay as a flush took it, and the round that began then.
-#[derive(Clone)]
-pub(super) struct Flushed {
-    pub(super) overlay: Overlay,
-    pub(super) round: u32,
 }
 
 #[derive(Clone)]
@@ -93,23 +86,10 @@ impl Makes {
 }
 
 impl Work {
-    /// The offsets of the newest file that this is made of: what a merge and a new base are built with. Empty where
-    /// there is none, and of a flush, whose offsets are those of what was applied when it was taken.
-    pub fn offsets(&self) -> Vec<u64> {
-        self.files.first().map_or_else(Vec::new, |newest| newest.header().offsets.clone())
-    }
-
     /// Writes the file to `out`, where it appears whole, and opens it. Takes as long as it takes: `pace` is called
     /// with each 64 KiB written and each 65,536 changes read, and may sleep.
-    ///
-    /// `offsets` say where the log goes on behind what is in the file.
-    pub fn build(
-        self,
-        out: &Path,
-        offsets: Vec<u64>,
-        pace: &mut dyn FnMut(Progress),
-    ) -> Result<Built, WorkError> {
-        let options = BuildOptions { seed: Some(self.seed), offsets };
+    pub fn build(self, out: &Path, pace: &mut dyn FnMut(Progress)) -> Result<Built, WorkError> {
+        let options = BuildOptions { seed: Some(self.seed), offsets: self.offsets() };
         let digest = match self.makes {
             Makes::Base { state, .. } => Some(state),
             Makes::Level { .. } => None,
@@ -120,9 +100,15 @@ impl Work {
         Ok(Built { file: Arc::new(Snapshot::open_any(out)?), work: self })
     }
 
+    /// Where the log goes on behind what is in the file.
+    fn offsets(&self) -> Vec<u64> {
+        let newest = self.files.first().map(|newest| &newest.header().offsets[..]);
+        self.flushed.as_ref().map(|flushed| &*flushed.offsets).or(newest).unwrap_or_default().to_vec()
+    }
+
     /// All values, those that are replaced by newer ones too: the builder takes the newest of each key.
     fn changes(&self) -> impl Iterator<Item = Result<Change, BuildError>> {
-        let of_overlay = self.flushed.iter().flat_map(|flushed| flushed.overlay.changes().cloned());
+        let of_overlay = self.flushed.iter().flat_map(|flushed| flushed.changes().cloned());
         let of_files = self.files.iter().flat_map(|file| {
             let source = |what| BuildError::Source { path: file.path().to_owned(), what };
             file.changes().map(move |change| change.map_err(source))

@@ -187,7 +187,7 @@ fn what_makes_no_sense_is_not_passed_on() {
         let Ok(snapshot) = Snapshot::open(&path) else { continue };
         let makes_sense = snapshot.changes().all(|change| change.is_ok());
         let table = Table::with_base(Arc::new(snapshot), &world::region(0));
-        let built = table.rebuild(Forget::Nothing).build(&out, Vec::new(), &mut |_| ());
+        let built = table.rebuild(Forget::Nothing).build(&out, &mut |_| ());
         if let Err(error) = built {
             let is_told =
                 matches!(&error, WorkError::Build(BuildError::Source { .. } | BuildError::State { .. }));

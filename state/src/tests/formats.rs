@@ -56,8 +56,9 @@ fn the_format_before_is_built_upon() {
         table.apply(change);
     }
     for (at, name) in ["level", "base"].into_iter().enumerate() {
-        let work = if at == 0 { table.flush().unwrap() } else { table.rebuild(crate::Forget::Nothing) };
-        let built = work.build(&folder.path().join(name), Vec::new(), &mut |_| ()).unwrap();
+        let work =
+            if at == 0 { table.flush(Vec::new()).unwrap() } else { table.rebuild(crate::Forget::Nothing) };
+        let built = work.build(&folder.path().join(name), &mut |_| ()).unwrap();
         table.install(&built).unwrap();
         world::assert_equal(&table.publish(), &model);
     }

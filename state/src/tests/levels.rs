@@ -25,7 +25,7 @@ impl Place {
 
     fn build(&mut self, work: Work) -> Built {
         self.files += 1;
-        work.build(&self.folder.path().join(self.files.to_string()), Vec::new(), &mut |_| ()).unwrap()
+        work.build(&self.folder.path().join(self.files.to_string()), &mut |_| ()).unwrap()
     }
 
     fn apply(&mut self, number: usize, counter: u64) {
@@ -33,7 +33,7 @@ impl Place {
     }
 
     fn flush(&mut self) {
-        let work = self.table.flush().unwrap();
+        let work = self.table.flush(Vec::new()).unwrap();
         let built = self.build(work);
         self.table.install(&built).unwrap();
     }
@@ -56,14 +56,14 @@ fn tombstone(number: usize, counter: u64) -> Change {
 fn as_many_levels_as_the_bound_says() {
     let mut place = Place::new();
     place.apply(0, 1);
-    let early = place.table.flush().unwrap();
+    let early = place.table.flush(Vec::new()).unwrap();
     let early = place.build(early);
     for number in 0..LEVELS_MAX {
         place.apply(number, 2);
         place.flush();
     }
     place.apply(0, 3);
-    assert_eq!(place.table.flush().err(), Some(Refusal::Levels));
+    assert_eq!(place.table.flush(Vec::new()).err(), Some(Refusal::Levels));
     assert_eq!(place.table.install(&early).err(), Some(Refusal::Levels));
     assert_eq!(place.table.merge(3..5).err(), Some(Refusal::NoSuchLevels));
     assert_eq!(place.table.merge(1..2).err(), Some(Refusal::NoSuchLevels));
@@ -78,16 +78,18 @@ fn as_many_levels_as_the_bound_says() {
 fn work_that_is_outdated_changes_nothing() {
     let mut place = Place::new();
     place.apply(0, 1);
-    let first = place.table.flush().unwrap();
+    let first = place.table.flush(vec![1]).unwrap();
     place.apply(1, 1);
-    let second = place.table.flush().unwrap();
+    let second = place.table.flush(vec![2]).unwrap();
     let (first, second) = (place.build(first), place.build(second));
-    assert_eq!(place.table.install(&first).err(), Some(Refusal::Outdated), "a second flush was begun");
     place.table.install(&second).unwrap();
-    assert_eq!(place.table.install(&second).err(), Some(Refusal::Outdated), "it is there already");
+    assert_eq!(place.table.publish().levels()[0].header().offsets, [1], "it was the first again");
+    assert_eq!((place.layer(0), place.layer(1)), (Some(Layer::Level(0)), Some(Layer::Overlay)));
+    assert_eq!(place.table.install(&first).err(), Some(Refusal::Outdated), "it is there already");
+    place.flush();
     place.apply(2, 1);
     place.flush();
-    let (merge, rebuild) = (place.table.merge(0..2).unwrap(), place.table.rebuild(Forget::Nothing));
+    let (merge, rebuild) = (place.table.merge(0..3).unwrap(), place.table.rebuild(Forget::Nothing));
     let (merged, rebuilt) = (place.build(merge), place.build(rebuild));
     place.table.install(&rebuilt).unwrap();
     let digest = place.table.digest();
@@ -99,20 +101,19 @@ fn work_that_is_outdated_changes_nothing() {
 }
 
 #[test]
-fn a_flush_voids_what_it_took_and_no_more() {
+fn a_level_takes_over_what_was_flushed_and_no_more() {
     let mut place = Place::new();
     (0..OVERLAY_FLUSH_KEYS).for_each(|number| place.apply(number, 1));
     assert_eq!(place.table.due(), Some(Due::Flush));
-    let work = place.table.flush().unwrap();
+    let work = place.table.flush(Vec::new()).unwrap();
     (0..10).for_each(|number| place.apply(number, 2));
     let built = place.build(work);
     place.table.install(&built).unwrap();
     assert_eq!((place.table.overlay_size().0, place.table.due()), (10, None));
-    while place.table.clear() {}
-    assert_eq!(place.table.overlay_size().0, 10);
     assert_eq!(place.layer(9), Some(Layer::Overlay));
     assert_eq!(place.layer(10), Some(Layer::Level(0)));
     let view = place.table.publish();
+    assert_eq!(view.stored(&Key::Host(name(9))).unwrap().change, tombstone(9, 2));
     assert!((0..OVERLAY_FLUSH_KEYS).all(|number| view.host(name(number).as_str().as_bytes()).is_some()));
     assert_eq!(view.changes().count(), OVERLAY_FLUSH_KEYS);
 }
@@ -188,7 +189,7 @@ fn layers_of_unlike_seeds_answer_alike() {
             place.table.apply(change.clone());
             model.apply(change);
         }
-        let mut work = place.table.flush().unwrap();
+        let mut work = place.table.flush(Vec::new()).unwrap();
         work.seed = counter;
         let built = place.build(work);
         place.table.install(&built).unwrap();

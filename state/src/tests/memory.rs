@@ -67,7 +67,7 @@ fn layered(mut table: Table, folder: &Path) -> View {
         }
         if counter < LEVELS_MAX {
             let path = folder.join(counter.to_string());
-            let built = table.flush().unwrap().build(&path, Vec::new(), &mut |_| ()).unwrap();
+            let built = table.flush(Vec::new()).unwrap().build(&path, &mut |_| ()).unwrap();
             table.install(&built).unwrap();
         }
     }

@@ -63,8 +63,8 @@ struct Schedule<'a> {
     model: Model,
     /// Changes that were applied, for who starts again.
     log: Vec<Change>,
-    /// Work that was taken, and where the log stood then.
-    taken: VecDeque<(Work, Vec<u64>)>,
+    /// Work that was taken and is not done.
+    taken: VecDeque<Work>,
     /// Views as they were published, with the state that they must show for ever.
     kept: Vec<(View, Model)>,
     folder: &'a Folder,
@@ -117,7 +117,7 @@ impl<'a> Schedule<'a> {
             26..28 => self.kept.push((self.table.publish(), self.model.clone())),
             28..32 => {
                 let offsets = vec![self.log.len() as u64];
-                self.taken.extend(self.table.flush().map(|work| (work, offsets)));
+                self.taken.extend(self.table.flush(offsets));
             }
             32 => {
                 let from = usize::try_from(self.below(3)).unwrap();
@@ -132,10 +132,7 @@ impl<'a> Schedule<'a> {
     }
 
     fn take(&mut self, work: impl Fn(&Table) -> Result<Work, Refusal>) {
-        if let Ok(work) = work(&self.table) {
-            let offsets = work.offsets();
-            self.taken.push_back((work, offsets));
-        }
+        self.taken.extend(work(&self.table));
     }
 
     /// New, stale, fenced or told again: few versions are drawn, in no order.
@@ -160,9 +157,9 @@ impl<'a> Schedule<'a> {
     }
 
     fn install(&mut self) {
-        let Some((work, offsets)) = self.taken.pop_front() else { return };
+        let Some(work) = self.taken.pop_front() else { return };
         self.files += 1;
-        let built = work.build(&self.path(self.files), offsets, &mut |_| ()).unwrap();
+        let built = work.build(&self.path(self.files), &mut |_| ()).unwrap();
         match self.table.install(&built) {
             Ok(_) | Err(Refusal::Outdated | Refusal::Levels) => {}
             Err(refusal) => panic!("{refusal}"),
@@ -174,9 +171,8 @@ impl<'a> Schedule<'a> {
         let view = self.table.publish();
         let Some(base) = view.base().cloned() else { return };
         let work = self.table.rebuild(Forget::KnownTo(Arc::clone(&base)));
-        let offsets = work.offsets();
         self.files += 1;
-        let built = work.build(&self.path(self.files), offsets, &mut |_| ()).unwrap();
+        let built = work.build(&self.path(self.files), &mut |_| ()).unwrap();
         self.table.install(&built).unwrap();
         for grave in base.changes().map(Result::unwrap).filter(|change| change.record.is_grave()) {
             let key = grave.record.key();

@@ -210,10 +210,11 @@ impl View {
     }
 
     /// Changes the overlay, for the writer.
-    pub(crate) fn change_overlay(&mut self, change: impl FnOnce(&mut Overlay)) {
-        change(&mut self.overlay);
+    pub(crate) fn change_overlay<T>(&mut self, change: impl FnOnce(&mut Overlay) -> T) -> T {
+        let result = change(&mut self.overlay);
         let size = self.overlay.size();
         self.is_bare = self.levels.is_empty() && size.keys == 0;
         self.has_wildcards = self.has_wildcard_files || size.wildcards > 0;
+        result
     }
 }
