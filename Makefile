@@ -86,6 +86,7 @@ demo: programs
 bench-smoke: programs
 	@$(TARGET_DIR)/debug/ringway-bench micro --dataset 4000 --runs 1 --out $(TARGET_DIR)/bench-smoke
 	@$(TARGET_DIR)/debug/ringway-bench generators --rounds 1 --seconds 1
+	@$(TARGET_DIR)/debug/ringway-bench churn --dataset 100000 --rounds 1 --seconds 1 --steady 5 --rate 200 --burst 2000 --out $(TARGET_DIR)/bench-smoke
 
 # The ring driver against its fake kernel, under AddressSanitizer, which needs a switch on the stable compiler.
 asan: install
