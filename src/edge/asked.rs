@@ -14,13 +14,16 @@ use std::rc::Rc;
 use foldhash::fast::RandomState;
 use ringway_state::By;
 
-use crate::runtime::{Core, Stream};
+use crate::runtime::{Core, Severed, Stream};
 
 /// Hashes of the key that leads a host name to its service: of the name; and of the wildcard, if it is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
     name: u64,
     wildcard: u64,
+    /// Of the place. What was sent last may be on its way when nobody works for it any more; so it stands here until
+    /// another has the place.
+    life: u32,
 }
 
 /// Nothing, and severed, as hashes.
@@ -49,14 +52,14 @@ pub(super) struct Work {
 impl Asked {
     /// A stream that works for nobody yet.
     pub(super) fn begin(self: &Rc<Self>, stream: &Stream) -> Work {
-        let place = stream.place();
+        let (place, life) = stream.place();
         let mut places = self.places.borrow_mut();
         let at = place as usize;
         if places.len() <= at {
             places.resize(at + 1, Place::default());
         }
-        debug_assert_eq!(places[at], Place::default(), "a stream's place is left before another has it");
-        places[at] = Place::default();
+        debug_assert_ne!(places[at].name, SEVERED, "a stream's place is left before another has it");
+        places[at] = Place { life, ..Place::default() };
         drop(places);
         Work { asked: Rc::clone(self), place }
     }
@@ -77,19 +80,22 @@ impl Asked {
 
     /// Severs those of some places that work for one of the host names; how many.
     pub(super) fn sever(&self, core: &Core, some: Range<usize>, hosts: &Hosts) -> usize {
-        let mut severed = 0;
+        let (mut severed, mut ending) = (0, 0);
         let mut places = self.places.borrow_mut();
         let some = some.start..some.end.min(places.len());
         for (at, place) in some.clone().zip(&mut places[some]) {
             let is_one = |number: u64| number != NOTHING && hosts.0.contains(&number);
-            if is_one(place.name) || is_one(place.wildcard) {
-                *place = Place { name: SEVERED, wildcard: NOTHING };
-                severed += 1;
-                #[allow(clippy::cast_possible_truncation)] // it was one
-                core.sever(at as u32);
+            if !is_one(place.name) && !is_one(place.wildcard) {
+                continue;
             }
+            #[allow(clippy::cast_possible_truncation)] // it was one
+            let what = core.sever(at as u32, place.life);
+            let name = if what == Severed::Owned { SEVERED } else { NOTHING };
+            *place = Place { name, wildcard: NOTHING, life: place.life };
+            ending += usize::from(what == Severed::Owned);
+            severed += usize::from(what != Severed::Nothing);
         }
-        self.ending.set(self.ending.get() + severed);
+        self.ending.set(self.ending.get() + ending);
         severed
     }
 
@@ -118,20 +124,28 @@ impl Work {
                 self.asked.wildcard(&host[label..])
             }
         };
-        self.set(Place { name: self.asked.name(host), wildcard });
+        self.set(self.asked.name(host), wildcard);
     }
 
     /// From now on it is for whom the other is.
     pub(super) fn is_for_same(&self, other: &Work) {
         let place = self.asked.places.borrow()[other.place as usize];
         // What is done for one that is severed ends with it.
-        self.set(if place.name == SEVERED { Place::default() } else { place });
+        match place.name {
+            SEVERED => self.is_for_nobody(),
+            name => self.set(name, place.wildcard),
+        }
     }
 
-    fn set(&self, new: Place) {
+    /// Nothing of it is under way any more, though its stream is kept.
+    pub(super) fn is_for_nobody(&self) {
+        self.set(NOTHING, NOTHING);
+    }
+
+    fn set(&self, name: u64, wildcard: u64) {
         let place = &mut self.asked.places.borrow_mut()[self.place as usize];
         if place.name != SEVERED {
-            *place = new;
+            (place.name, place.wildcard) = (name, wildcard);
         }
     }
 }
@@ -139,7 +153,8 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         let place = &mut self.asked.places.borrow_mut()[self.place as usize];
-        if std::mem::take(place).name == SEVERED {
+        if place.name == SEVERED {
+            place.name = NOTHING;
             self.asked.ending.set(self.asked.ending.get() - 1);
         }
     }

@@ -17,7 +17,7 @@ pub(super) struct Cuts {
     taken: Arc<Taken>,
     /// Of the last publication.
     sequence: Cell<u64>,
-    /// At most those of the publications under way, which the feed bounds.
+    /// At most those of the publications under way, which the feed bounds, or of a reload, which the main thread does.
     waiting: RefCell<Vec<Arc<[HostName]>>>,
     is_running: Cell<bool>,
 }
@@ -41,6 +41,13 @@ impl Cuts {
         }
         self.is_running.set(true);
         edge.core.spawn(run(Rc::clone(self), Rc::clone(edge)));
+    }
+
+    /// The same with a configuration that is in place.
+    pub(super) fn add_more(self: &Rc<Self>, edge: &Rc<Edge>, hosts: Option<Arc<[HostName]>>) {
+        if hosts.is_some() {
+            self.add(edge, self.sequence.get(), hosts);
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringway_state::View;
+use ringway_state::id::HostName;
 
 use super::accept;
 use super::core::{Edge, EdgeParts};
@@ -45,6 +46,8 @@ pub(super) struct Configuration {
     pub(super) settings: Settings,
     /// None if another thread publishes it.
     pub(super) view: Option<View>,
+    /// Host names that it has taken from their service.
+    pub(super) cut: Option<Arc<[HostName]>>,
     /// Descriptors that the core may hold.
     pub(super) open_max: usize,
     /// Every listener that is to be. One that accepts already is known by its address, a new one brings its socket, as does
@@ -93,7 +96,9 @@ pub(super) async fn run(
     loop {
         match orders.recv(&core).await {
             Order::Configure(configuration) => {
+                let cut = configuration.cut.clone();
                 let closed = configure(&edge, &mut fronts, *configuration);
+                cuts.add_more(&edge, cut);
                 core.spawn(close(core.clone(), closed, settled.clone()));
             }
             Order::Publish(view) => edge.publish(view),
@@ -127,7 +132,7 @@ fn take(edge: &Rc<Edge>, publication: Publication, taken: &Taken, cuts: &Rc<Cuts
 /// Puts a configuration in place of the one before and returns the listeners that are to close. Between two turns of the
 /// ring, so that no request sees a half of either.
 fn configure(edge: &Rc<Edge>, fronts: &mut Vec<Front>, configuration: Configuration) -> Vec<Front> {
-    let Configuration { settings, view, open_max, fronts: wanted } = configuration;
+    let Configuration { settings, view, open_max, fronts: wanted, .. } = configuration;
     edge.core.set_open_max(open_max);
     edge.configure(settings, view);
     let stays = |front: &mut Front| {

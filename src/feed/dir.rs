@@ -141,10 +141,11 @@ fn lock(dir: &Path, patience: Duration) -> io::Result<Result<File, String>> {
             }
         }
     }
-    // For people; the lock is the kernel's, and goes with the process.
-    file.rewind()?;
-    file.set_len(0)?;
-    writeln!(file, "pid {}", std::process::id())?;
+    // For people; the lock is the kernel's, and goes with the process. A disk that is full keeps nobody from serving.
+    let _ = file
+        .rewind()
+        .and_then(|()| file.set_len(0))
+        .and_then(|()| writeln!(file, "pid {}", std::process::id()));
     Ok(Ok(file))
 }
 

@@ -1,6 +1,6 @@
 //! The inline feed: the services of the configuration file, applied once at start.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use ringway_state::record::{
     Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Version,
 };
 use ringway_state::snapshot::{OpenError, Snapshot};
-use ringway_state::{Outcome, Table};
+use ringway_state::{HostHit, Outcome, Table, View};
 
 use super::names::Known;
 use crate::causes::with_causes;
@@ -72,6 +72,28 @@ pub fn table(config: &Config, base: Option<Arc<Snapshot>>, known: &Known) -> Res
             .map_err(|reason| InlineError::Service { place: place(), reason })?;
     }
     Ok(table)
+}
+
+/// The host names that a configuration had and the one after it has no more, and that lead elsewhere now, or nowhere: what is
+/// open for them is to be cut, as with a tombstone. One that moves between services of the file is not among them: a reload
+/// loses no request of a host name that stays.
+pub fn lost(before: &Config, now: &Config, view: &View) -> Vec<HostName> {
+    let stay: HashSet<&str> = hosts(now).map(|(host, _)| host).collect();
+    let gone = hosts(before).filter(|(host, _)| !stay.contains(host));
+    let gone = gone.filter_map(|(host, service)| Some((HostName::parse(host).ok()?, service)));
+    gone.filter(|(host, service)| !leads_to(view, host, service)).map(|(host, _)| host).collect()
+}
+
+fn hosts(config: &Config) -> impl Iterator<Item = (&str, &str)> {
+    config
+        .services
+        .iter()
+        .flat_map(|service| service.hostnames.iter().map(|host| (host.as_str(), service.id.as_str())))
+}
+
+/// Whether a snapshot, or a wildcard, says the same.
+fn leads_to(view: &View, host: &HostName, service: &str) -> bool {
+    matches!(view.host(host.as_str().as_bytes()), Some(HostHit::Service(now)) if now.id() == service)
 }
 
 fn add(table: &mut Table, service: &Service, region: &Region, known: &Known) -> Result<(), String> {

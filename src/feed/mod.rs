@@ -32,7 +32,7 @@ pub use desk::{DeskError, GuardDesk};
 pub use dir::{DirError, StateDir};
 pub use guards::{Holding, Meant, Rule};
 pub use file::replay;
-pub use inline::{InlineError, base, is_inline, table, unusable};
+pub use inline::{InlineError, base, is_inline, lost, table, unusable};
 pub use intake::BadReason;
 pub use names::{Known, Names};
 pub use publish::Publication;

@@ -21,7 +21,7 @@ use super::mailbox::Doorbell;
 use super::ring::driver::Driver;
 use super::ring::kernel::Wait;
 use super::ring::uring::Uring;
-use super::ring::{NEVER, RingStats};
+use super::ring::{NEVER, RingStats, Severed};
 use super::stream::{Listener, Stream};
 use crate::limits;
 
@@ -182,13 +182,14 @@ impl Core {
         self.driver(|d| d.expire_idle());
     }
 
-    /// Breaks the stream at a place, whatever its owner waits for: each wait ends with [`Fault::SEVERED`], and the stream
-    /// closes with a reset once it is dropped.
+    /// Breaks the stream that had a place in one of its lives, whatever its owner waits for: each wait ends with
+    /// [`Fault::SEVERED`], and the stream closes with a reset once it is dropped. One that was dropped and still sends what
+    /// is queued closes at once.
     ///
     /// [`Fault::SEVERED`]: super::Fault::SEVERED
-    pub fn sever(&self, place: u32) {
+    pub fn sever(&self, place: u32, life: u32) -> Severed {
         self.0.busy.set(true);
-        self.driver(|d| d.sever(place));
+        self.driver(|d| d.sever(place, life))
     }
 
     /// Ends the core's thread after the current turn; what is still open is closed by the process's end.

@@ -26,7 +26,7 @@ pub use idle::IdlePolicy;
 pub use lag::{LAG_ENDS_US, LagStats, Stall};
 pub use mailbox::{Receiver, Sender};
 pub use resident::keep_code;
-pub use ring::{Fault, RingStats};
+pub use ring::{Fault, RingStats, Severed};
 pub use signals::{Signal, on_signal};
 pub use stream::{Chunk, Listener, Stream};
 pub use unix_listener::UnixListener;

@@ -138,9 +138,10 @@ impl Stream {
         self.end = End::Reset;
     }
 
-    /// Its place among the streams of its core: another's once it is dropped. What [`Core::sever`] takes.
-    pub fn place(&self) -> u32 {
-        self.slot
+    /// Its place among the streams of its core, which is another's some time after it was dropped, in another life. What
+    /// [`Core::sever`] takes.
+    pub fn place(&self) -> (u32, u32) {
+        (self.slot, self.core.driver(|d| d.life(self.slot)))
     }
 
     /// Whether it was broken by [`Core::sever`].

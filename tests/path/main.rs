@@ -18,6 +18,7 @@ mod errors_by_fault;
 mod explain;
 mod feed;
 mod feed_cuts;
+mod feed_disk;
 mod feed_guards;
 mod feed_levels;
 mod feed_refused;

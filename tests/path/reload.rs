@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -176,6 +177,56 @@ fn who_has_connected_is_served_by_a_listener_that_goes_away() {
         stop.store(true, Ordering::Release);
     });
     assert!(refused.load(Ordering::Acquire) > 0, "it went away");
+}
+
+/// It has lost its service, as by a tombstone. One that moves within the file finishes what is open.
+#[test]
+fn what_is_open_for_a_host_that_leaves_the_file_is_cut() {
+    let (other, third) = (Origin::saying("fine"), Origin::saying("third"));
+    let origin = Origin::start(|mut visit| {
+        while let Ok(head) = visit.head() {
+            if head.start.starts_with("GET /once") {
+                visit.say(ok("once"));
+                continue;
+            }
+            visit.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nbegin");
+            return visit.wait_for_end();
+        }
+    });
+    let of = |setup: Setup, all: bool| match all {
+        true => setup.services(&[
+            ("svc_a", &["a.test", "m.test"], &[origin.address]),
+            ("svc_b", &["b.test"], &[other.address]),
+        ]),
+        false => setup
+            .services(&[("svc_b", &["b.test"], &[other.address]), ("svc_c", &["m.test"], &[third.address])]),
+    };
+    let mut router = of(Setup::new(), true).start();
+    let get = |path: &str, host: &str| format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+    let begun = |host: &str| {
+        let mut client = router.connect();
+        client.send(get("/", host)).unwrap();
+        assert_eq!(client.response_head().unwrap().0, 200);
+        client
+    };
+    let (mut open, moved) = (begun("a.test"), begun("m.test"));
+    let (mut idle, mut bystander) = (router.connect(), router.connect());
+    assert_eq!(idle.ask(get("/once", "a.test")).text(), "once");
+    assert_eq!(bystander.ask(get("/", "b.test")).text(), "fine");
+
+    router.change(|setup| of(setup, false));
+    let began = Instant::now();
+    assert_eq!(router.reload().status, 200);
+    assert_eq!(open.rest().err(), Some(Cut::Reset));
+    assert!(matches!(idle.end(), Cut::Closed | Cut::Reset));
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(router.metric_with("ringway_failures_total", "reason=\"host_taken\""), 1);
+    assert_eq!(bystander.ask(get("/", "b.test")).text(), "fine");
+    assert_eq!(router.connect().ask(get("/", "a.test")).status, 404);
+    assert_eq!(router.connect().ask(get("/", "m.test")).text(), "third");
+    // The origin has yet to send the rest.
+    assert_eq!(router.metric("ringway_requests_in_flight"), 1);
+    drop(moved);
 }
 
 /// A host name that moves between two services, under load, with wrong files in between: every request gets an answer, and of

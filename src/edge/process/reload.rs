@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_state::id::HostName;
 use ringway_state::snapshot::Snapshot;
 use ringway_state::{Table, View};
 
@@ -52,6 +53,8 @@ pub(super) struct Prepared {
     pub(super) settings: Settings,
     /// The route table made of it, if it is; none if the feed's thread has it.
     pub(super) table: Option<(View, TableFigures)>,
+    /// Host names that it takes from their service.
+    pub(super) cut: Option<Arc<[HostName]>>,
     pub(super) open_max: usize,
     pub(super) opened: Opened,
     /// Where the access log goes, if that changes.
@@ -101,8 +104,10 @@ impl Running {
         let opened = fronts::open(&config, &open, cores)?;
         // Takes effect at once, so nothing that can fail may follow.
         fronts::set_modes(&config, &self.unix)?;
+        let lost = table.as_ref().map(|table| feed::lost(&self.config, &config, &table.publish()));
         Ok(Prepared {
             settings: Settings::from(&config),
+            cut: lost.filter(|lost| !lost.is_empty()).map(Arc::from),
             table: table.map(|table| (table.publish(), figures(&table))),
             open_max,
             opened,

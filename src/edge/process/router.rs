@@ -123,7 +123,13 @@ impl Router {
                 ids: IdSource::new(seed, node, number(index)),
                 taken: Arc::clone(&taken[index]),
                 view,
-                configuration: Configuration { settings: settings.clone(), view: None, open_max, fronts },
+                configuration: Configuration {
+                    settings: settings.clone(),
+                    view: None,
+                    cut: None,
+                    open_max,
+                    fronts,
+                },
             };
             let options = CoreOptions { index, cpu: *cpu, idle: idle(config), open_max };
             let (settled, idle, ended) = (news.clone(), news.clone(), news.clone());
@@ -266,7 +272,7 @@ impl Router {
 
     /// Gives every core its configuration. Nothing here can fail.
     fn apply(&mut self, prepared: Prepared) -> Reloaded {
-        let Prepared { config, settings, table, open_max, opened, log, differences } = prepared;
+        let Prepared { config, settings, table, cut, open_max, opened, log, differences } = prepared;
         let (view, figures) = table.unzip();
         if let Some(target) = log {
             self.log.switch(target);
@@ -276,8 +282,8 @@ impl Router {
         self.unsettled = self.cores.len();
         self.order(|_| {
             let fronts = fronts.next().unwrap_or_default();
-            let (settings, view) = (settings.clone(), view.clone());
-            Order::Configure(Box::new(Configuration { settings, view, open_max, fronts }))
+            let (settings, view, cut) = (settings.clone(), view.clone(), cut.clone());
+            Order::Configure(Box::new(Configuration { settings, view, cut, open_max, fronts }))
         });
         figures.into_iter().for_each(|figures| self.shown.show(figures));
         self.shown.stats.applied(!differences.restart.is_empty());

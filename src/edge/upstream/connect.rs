@@ -168,8 +168,9 @@ impl Origin {
     /// The connection is kept for the next request, or closed if anything is left on it that nobody asked for.
     pub(super) fn keep(self, edge: &Edge, service: &Service, settings: &ServiceSettings) {
         let Origin { work, stream, reader, lease, open, idle, .. } = self;
-        drop(work);
         if reader.is_empty() && stream.is_quiet() {
+            work.is_for_nobody();
+            drop(work);
             let kept = Kept { stream, open: Some(open), carried: true, until: edge.core.now() + idle.get() };
             edge.pool.keep(service, &lease, kept, &settings.upstream);
         }

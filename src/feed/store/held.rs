@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ringway_state::change::{self, Meaning};
-use ringway_state::record::Change;
+use ringway_state::record::{Change, Record};
 
 /// # Errors
 /// The folder takes nothing now.
@@ -27,8 +27,34 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<Change>> {
     let text = fs::read(path)?;
     let lines = text.split(|octet| *octet == b'\n').filter(|line| !line.is_empty());
     let change = |line| match change::parse(line).map_err(io::Error::other)?.meaning {
-        Meaning::Change(change) => Ok(change),
-        Meaning::Nothing | Meaning::UnknownKind(_) => Err(io::Error::other("a line is no change")),
+        Meaning::Change(change) if matches!(change.record, Record::Endpoints(..)) => Ok(change),
+        _ => Err(io::Error::other("a line is no change of endpoints")),
     };
     lines.map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_guards_hold_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("1.held");
+        let set =
+            r#"{"kind":"endpoint_set","service":"svc_a","region":"local","endpoints":[],"version":[1,2]}"#;
+        let Meaning::Change(set) = change::parse(set.as_bytes()).unwrap().meaning else {
+            panic!("it is one")
+        };
+        write(&path, &[Arc::new(set.clone())]).unwrap();
+        assert_eq!(read(&path).unwrap(), [set]);
+        for wrong in [
+            "x",
+            "null",
+            r#"{"kind":"domain_map","hostname":"a.test","service":"svc_a","class":"custom","version":[1,1]}"#,
+        ] {
+            fs::write(&path, wrong).unwrap();
+            assert!(read(&path).is_err(), "{wrong}");
+        }
+    }
 }

@@ -35,6 +35,17 @@ pub enum Fault {
     Os(i32),
 }
 
+/// What was [severed](Driver::sever).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severed {
+    /// A stream that somebody holds.
+    Owned,
+    /// One whose owner has let go, and which was sending what was queued.
+    Left,
+    /// None: it is gone.
+    Nothing,
+}
+
 impl Fault {
     /// The stream was [severed](Driver::sever) from here. An errno that no socket has.
     pub const SEVERED: Fault = Fault::Os(libc::EOWNERDEAD);
@@ -284,13 +295,30 @@ impl<K: Kernel> Driver<K> {
         }
     }
 
-    /// Breaks a stream, whatever it is at: every wait on it ends with [`Fault::SEVERED`], and it closes with a reset.
-    pub(crate) fn sever(&mut self, slot: u32) {
+    /// Breaks a stream in that life of its slot, whatever it is at: every wait on it ends with [`Fault::SEVERED`], and it
+    /// closes with a reset; one whose owner has let go, at once.
+    pub(crate) fn sever(&mut self, slot: u32, life: u32) -> Severed {
         let s = &mut self.slots[slot as usize];
-        debug_assert!(matches!(s.phase, Phase::Open | Phase::Connecting), "its owner has it");
-        s.fail(libc::EOWNERDEAD);
-        s.wake_reader();
-        s.wake_writer();
+        match s.phase {
+            _ if s.generation != life => Severed::Nothing,
+            Phase::Open | Phase::Connecting => {
+                s.fail(libc::EOWNERDEAD);
+                s.wake_reader();
+                s.wake_writer();
+                Severed::Owned
+            }
+            Phase::Finishing => {
+                s.fail(libc::EOWNERDEAD);
+                self.close(slot);
+                Severed::Left
+            }
+            Phase::Free | Phase::Listening | Phase::Closing => Severed::Nothing,
+        }
+    }
+
+    /// Which of its lives a slot is in.
+    pub(crate) fn life(&self, slot: u32) -> u32 {
+        self.slots[slot as usize].generation
     }
 
     pub(crate) fn is_severed(&self, slot: u32) -> bool {

@@ -22,5 +22,5 @@ pub(super) mod tx;
 pub(super) mod uring;
 mod wheel;
 
-pub use driver::{Fault, RingStats};
+pub use driver::{Fault, RingStats, Severed};
 pub(super) use slot::NEVER;

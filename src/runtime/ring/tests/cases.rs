@@ -2,7 +2,7 @@
 
 use std::task::{Poll, Waker};
 
-use super::super::driver::{Driver, End, Fault};
+use super::super::driver::{Driver, End, Fault, Severed};
 use super::super::fake::{Fake, Mood};
 use super::super::kernel::{Kind, Wait};
 use super::super::slot::Phase;
@@ -283,7 +283,8 @@ fn a_severed_stream_ends_every_wait() {
     let waker = waiter.waker();
     assert!(driver.poll_recv(slot, &waker).is_pending());
     assert!(!driver.is_severed(slot));
-    driver.sever(slot);
+    let life = driver.life(slot);
+    assert_eq!(driver.sever(slot, life), Severed::Owned);
     assert!(waiter.is_woken() && driver.is_severed(slot));
     assert_eq!(driver.poll_recv(slot, &waker), Poll::Ready(Err(Fault::SEVERED)));
     assert_eq!(driver.poll_idle(slot, &waker), Poll::Ready(Err(Fault::SEVERED)));
@@ -293,5 +294,27 @@ fn a_severed_stream_ends_every_wait() {
     assert!(is_free(&driver, slot));
     // Its place is another's, who is not severed.
     let (next, _) = stream(&mut driver);
+    assert_eq!(driver.sever(slot, life), Severed::Nothing);
     assert_eq!((next, driver.is_severed(next)), (slot, false));
+}
+
+/// What its owner has left behind goes no further, and does not look whole.
+#[test]
+fn what_is_left_to_send_is_severed_too() {
+    let mut driver = calm();
+    let (slot, socket) = stream(&mut driver);
+    turn(&mut driver);
+    driver.kernel.sockets[socket].window = 100;
+    send(&mut driver, slot, 900);
+    turns(&mut driver, 2);
+    driver.release(slot, End::Finish);
+    turns(&mut driver, 2);
+    assert_eq!(driver.slots[slot as usize].phase, Phase::Finishing);
+    let life = driver.life(slot);
+    assert_eq!(driver.sever(slot, life), Severed::Left);
+    driver.kernel.sockets[socket].window = 1_000;
+    turns(&mut driver, 5);
+    assert!(is_free(&driver, slot));
+    assert_eq!(driver.kernel.sockets[socket].taken_total, 100);
+    assert_eq!(driver.sever(slot, life), Severed::Nothing);
 }
