@@ -56,6 +56,8 @@ pub mod change;
 mod codec;
 mod digest;
 mod filter;
+#[cfg(any(test, feature = "model"))]
+pub mod forge;
 pub mod hash;
 pub mod id;
 mod json;

@@ -182,17 +182,3 @@ pub(crate) fn inspect(path: &Path) -> Result<Header, OpenError> {
     (&file).take(HEADER_OCTETS as u64).read_to_end(&mut page).map_err(error)?;
     header(&page, octets, path)
 }
-
-/// Makes all checksums of a whole file's octets hold again.
-#[cfg(test)]
-pub(crate) fn reseal(octets: &mut [u8]) {
-    let mut header = Header::decode(octets.first_chunk().expect("a header")).expect("an undamaged header");
-    let body = HEADER_OCTETS..HEADER_OCTETS + usize::try_from(header.body_octets).expect("a length");
-    let table: Vec<u8> = octets[body.clone()]
-        .chunks(BLOCK_OCTETS)
-        .flat_map(|block| crc32c::crc32c(block).to_le_bytes())
-        .collect();
-    octets[body.end..].copy_from_slice(&table);
-    header.checksums_crc = crc32c::crc32c(&table);
-    octets[..HEADER_OCTETS].copy_from_slice(&header.encode());
-}

@@ -91,6 +91,10 @@ pub(crate) fn layout_hash(format: u32) -> u64 {
     hash64((size as u64) << 8 | alignment as u64, words.as_bytes())
 }
 
+/// Where the header has the CRC32C of the blocks' checksums: behind magic and format.
+#[cfg(any(test, feature = "model"))]
+pub(crate) const CHECKSUMS_CRC_AT: usize = 12;
+
 /// What stands in front of the body.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
@@ -155,6 +159,11 @@ impl Header {
     pub fn file_octets(&self) -> u64 {
         let blocks = self.body_octets.div_ceil(BLOCK_OCTETS as u64);
         (HEADER_OCTETS as u64).saturating_add(self.body_octets).saturating_add(4 * blocks)
+    }
+
+    /// The number of the file's format: 2, or 1, the one before.
+    pub fn format(&self) -> u32 {
+        self.format
     }
 
     /// The digest of the state with this file in it.

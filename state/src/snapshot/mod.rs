@@ -33,8 +33,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-#[cfg(test)]
-pub(crate) use self::file::reseal;
+#[cfg(any(test, feature = "model"))]
+pub(crate) use self::format::{BLOCK_OCTETS, CHECKSUMS_CRC_AT, HEADER_OCTETS};
 use self::{body::Tally, columns::Columns, directory::Directory, file::Mapped, huge::HugeCopy};
 pub use self::{
     build::{BuildOptions, Progress, Stats, Step, build},
@@ -97,7 +97,8 @@ impl Snapshot {
         }
     }
 
-    pub(crate) fn open_any(path: &Path) -> Result<Self, OpenError> {
+    /// Base or level, for who only looks into it.
+    pub fn open_any(path: &Path) -> Result<Self, OpenError> {
         let mapped = Mapped::open(path)?;
         let structure = |what| OpenError::Structure { path: path.to_owned(), what };
         let columns = Columns::of(&mapped.header, mapped.body()).map_err(structure)?;
@@ -273,6 +274,25 @@ impl Snapshot {
         self.regions.iter().position(|known| known == name).map(|number| number as u64)
     }
 
+    /// The file's parts by name.
+    #[cfg(test)]
+    pub(crate) fn sections(&self) -> Vec<(&'static str, Range<usize>)> {
+        let columns = Columns::of(&self.mapped.header, self.mapped.body()).unwrap_or_default();
+        let body = format::HEADER_OCTETS + self.mapped.body().len();
+        let root = columns.filter.end.max(columns.index.end)..body;
+        vec![
+            ("header", 0..format::HEADER_OCTETS),
+            ("heap", columns.heap),
+            ("documents", columns.documents),
+            ("directory", columns.directory),
+            ("documents' directory", columns.documents_directory),
+            ("index", columns.index),
+            ("filter", columns.filter),
+            ("regions and root", root),
+            ("checksums", body..usize::try_from(self.octets()).unwrap_or(usize::MAX)),
+        ]
+    }
+
     #[inline]
     fn heap(&self) -> &[u8] {
         self.mapped.octets(&self.heap)
@@ -313,15 +333,10 @@ pub fn verify(path: &Path) -> Result<Header, OpenError> {
     for change in snapshot.changes() {
         let change = change.map_err(structure)?;
         tally.count(&change);
-        let name = change.record.name();
-        let hash = snapshot.hash(name.as_bytes());
-        let is_found = match &change.record {
-            Record::Host(..) => snapshot.host_under(hash, name.as_bytes()).is_some(),
-            Record::Service(..) | Record::Endpoints(..) => snapshot.service_under(hash, name).is_some(),
-            Record::Document(key, _) => snapshot.document(hash, key).is_some(),
-        };
-        if !is_found || !snapshot.may_have(Probe::new(hash)) {
-            return Err(structure(format!("{} is not found where it is looked up", change.record.key())));
+        // The digest knows nothing of graves: what is found must be this very value.
+        let (key, probe) = (change.record.key(), Probe::new(snapshot.hash(change.record.name().as_bytes())));
+        if snapshot.change(&key).as_ref() != Some(&change) || !snapshot.may_have(probe) {
+            return Err(structure(format!("{key} is not found where it is looked up")));
         }
     }
     let header = snapshot.header();

@@ -3,6 +3,7 @@
 use std::{
     fs,
     hint::black_box,
+    ops::Range,
     os::unix::fs::FileExt,
     path::Path,
     sync::{Arc, LazyLock},
@@ -12,11 +13,11 @@ use proptest::prelude::*;
 
 use super::world;
 use crate::{
-    Forget, Table, WorkError,
+    Forget, Outcome, Table, WorkError, forge,
     hash::splitmix64,
-    id::{HostName, Reason},
-    record::{Change, HostValue, Record, Version},
-    snapshot::{self, BuildError, BuildOptions, OpenError, Snapshot, reseal},
+    id::{HostName, Reason, ServiceId},
+    record::{Change, DocumentKey, HostValue, Key, Record, Subject, Version},
+    snapshot::{self, BuildError, BuildOptions, OpenError, Snapshot},
 };
 
 const HEADER_OCTETS: u64 = 4096;
@@ -63,23 +64,73 @@ fn any_octet_with_a_flipped_bit_is_refused() {
     assert!(Snapshot::open(&path).is_ok(), "all is as it was");
 }
 
-/// Over a file of several blocks, which threads verify together.
+/// Of a base and of a level, both of several blocks, which threads verify together: of each a thousand bits anywhere, and
+/// a hundred in each of its parts.
 #[test]
 fn any_of_a_thousand_flipped_bits_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("base.snap");
-    let octets = build(tombstones(), &path);
-    let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
-    let mut random = 1;
-    for _ in 0..1_000 {
-        let bit = splitmix64(&mut random) % (octets * 8);
-        let mut octet = [0];
-        file.read_exact_at(&mut octet, bit / 8).unwrap();
-        file.write_all_at(&[octet[0] ^ 1 << (bit % 8)], bit / 8).unwrap();
-        assert!(Snapshot::open(&path).is_err(), "bit {bit}");
-        file.write_all_at(&octet, bit / 8).unwrap();
+    let base = folder.path().join("base.snap");
+    build(many(0), &base);
+    let base = Arc::new(Snapshot::open(&base).unwrap());
+    let mut table = Table::with_base(Arc::clone(&base), &world::region(0));
+    for change in many(1) {
+        assert_eq!(table.apply(change), Outcome::Applied);
     }
-    assert!(Snapshot::open(&path).is_ok(), "all is as it was");
+    let work = table.flush(Vec::new()).unwrap();
+    let level = Arc::clone(work.build(&folder.path().join("1.level"), &mut |_| ()).unwrap().file());
+    drop(table);
+    for (snapshot, open) in [(base, Snapshot::open as fn(&Path) -> _), (level, Snapshot::open_level)] {
+        assert!(snapshot.octets() > 2 * BLOCK_OCTETS, "{} octets", snapshot.octets());
+        let (path, sections) = (snapshot.path().to_owned(), snapshot.sections());
+        let is_level = path.ends_with("1.level");
+        // Nobody may have a file mapped that is written to.
+        drop(snapshot);
+        let whole = sections.first().unwrap().1.start..sections.last().unwrap().1.end;
+        refuse_flips(&path, "file", &whole, 1_000, open);
+        for (name, place) in &sections {
+            assert_eq!(place.is_empty(), *name == "filter" && !is_level, "{name}");
+            refuse_flips(&path, name, place, if place.is_empty() { 0 } else { 100 }, open);
+        }
+        assert!(open(&path).is_ok(), "all is as it was");
+    }
+}
+
+/// Flips so many bits of a part of a file, one at a time.
+fn refuse_flips(
+    path: &Path,
+    name: &str,
+    place: &Range<usize>,
+    count: u64,
+    open: fn(&Path) -> Result<Snapshot, OpenError>,
+) {
+    let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut random = 1;
+    for _ in 0..count {
+        let bit = splitmix64(&mut random) % (place.len() as u64 * 8);
+        let (at, mut octet) = (place.start as u64 + bit / 8, [0]);
+        file.read_exact_at(&mut octet, at).unwrap();
+        file.write_all_at(&[octet[0] ^ 1 << (bit % 8)], at).unwrap();
+        assert!(open(path).is_err(), "bit {bit} of the {name}");
+        file.write_all_at(&octet, at).unwrap();
+    }
+}
+
+/// Values of all kinds, 40,000 keys, a fifth of them removed.
+fn many(epoch: u64) -> impl Iterator<Item = Change> {
+    (0..10_000).flat_map(move |n| {
+        let version = Version::new(epoch, n as u64);
+        let service = ServiceId::parse(&format!("svc_{n}-of-some-length")).unwrap();
+        let region = world::region(u8::try_from(n % 3).unwrap());
+        let host = HostName::parse(&format!("{n:x}.a-name-of-some-length.example")).unwrap();
+        let document = DocumentKey::parse(Subject::Policy, &format!("policy-{n}")).unwrap();
+        let keys = [
+            Key::Host(host),
+            Key::Service(service.clone()),
+            Key::Endpoints(service, region),
+            Key::Document(document),
+        ];
+        keys.map(|key| world::said(&key, version))
+    })
 }
 
 /// They take several blocks.
@@ -152,7 +203,7 @@ proptest! {
         for (at, octet) in damage {
             octets[body.start + at.index(body.len())] = octet;
         }
-        reseal(&mut octets);
+        forge::reseal(&mut octets);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("base.snap");
         fs::write(&path, &octets).unwrap();
@@ -182,7 +233,7 @@ fn what_makes_no_sense_is_not_passed_on() {
     for at in (usize::try_from(HEADER_OCTETS).unwrap() + 8..).take(400) {
         let mut octets = WORLD.clone();
         octets[at] ^= 0xff;
-        reseal(&mut octets);
+        forge::reseal(&mut octets);
         fs::write(&path, &octets).unwrap();
         let Ok(snapshot) = Snapshot::open(&path) else { continue };
         let makes_sense = snapshot.changes().all(|change| change.is_ok());

@@ -1,7 +1,9 @@
 //! The table is the model, whatever it goes through: random schedules of changes, flushes, merges, new bases,
 //! publications and restarts.
 //!
-//! `RINGWAY_SOAK=20` tries a million. A schedule that fails names itself: `RINGWAY_SCHEDULE=7` runs that one alone.
+//! `RINGWAY_SOAK=20` tries a million. A schedule that fails names itself: `RINGWAY_SCHEDULE=7` runs that one alone. How many
+//! there were, and how many steps, is printed (`--nocapture`).
+#![allow(clippy::print_stdout)] // that
 
 use std::{
     collections::VecDeque,
@@ -15,7 +17,7 @@ use crate::{
     hash::splitmix64,
     model::Model,
     record::{Change, Key, Version},
-    snapshot::Snapshot,
+    snapshot::{Role, Snapshot},
 };
 
 /// Of an ordinary run.
@@ -37,12 +39,46 @@ fn run_part(part: u64) {
     let from_environment = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let folder = Folder::new();
     if let Some(one) = from_environment("RINGWAY_SCHEDULE") {
-        return Schedule::new(one, &folder).run();
+        Schedule::new(one, &folder).run();
+        return;
     }
     let schedules = SCHEDULES * from_environment("RINGWAY_SOAK").unwrap_or(1);
+    let mut done = Done::default();
     for number in (part..schedules).step_by(usize::try_from(PARTS).unwrap()) {
         let run = || Schedule::new(number, &folder).run();
-        assert!(catch_unwind(AssertUnwindSafe(run)).is_ok(), "in schedule {number}");
+        let Ok(one) = catch_unwind(AssertUnwindSafe(run)) else { panic!("in schedule {number}") };
+        done.add(&one);
+    }
+    println!("part {part} of {PARTS}: {done:?}");
+}
+
+/// What was gone through.
+#[derive(Debug, Default)]
+struct Done {
+    schedules: u64,
+    steps: u64,
+    applied: u64,
+    flushed: u64,
+    merged: u64,
+    rebuilt: u64,
+    restarts: u64,
+    views: u64,
+}
+
+impl Done {
+    fn add(&mut self, one: &Self) {
+        let Self { schedules, steps, applied, flushed, merged, rebuilt, restarts, views } = one;
+        let sums = [
+            (&mut self.schedules, schedules),
+            (&mut self.steps, steps),
+            (&mut self.applied, applied),
+            (&mut self.flushed, flushed),
+            (&mut self.merged, merged),
+            (&mut self.rebuilt, rebuilt),
+            (&mut self.restarts, restarts),
+            (&mut self.views, views),
+        ];
+        sums.into_iter().for_each(|(sum, one)| *sum += one);
     }
 }
 
@@ -69,6 +105,7 @@ struct Schedule<'a> {
     kept: Vec<(View, Model)>,
     folder: &'a Folder,
     files: u64,
+    done: Done,
 }
 
 impl<'a> Schedule<'a> {
@@ -84,6 +121,7 @@ impl<'a> Schedule<'a> {
             kept: Vec::new(),
             folder,
             files: 0,
+            done: Done { schedules: 1, ..Done::default() },
         }
     }
 
@@ -91,7 +129,7 @@ impl<'a> Schedule<'a> {
         splitmix64(&mut self.random) % bound
     }
 
-    fn run(mut self) {
+    fn run(mut self) -> Done {
         // Few keys, so that changes of one meet; or all.
         let keys: Vec<Key> = world::all_keys().collect();
         let (from, count) =
@@ -100,39 +138,44 @@ impl<'a> Schedule<'a> {
             keys.iter().cycle().skip(usize::try_from(from).unwrap()).take(count).cloned().collect();
         for _ in 0..10 + self.below(60) {
             self.step(&keys);
+            self.done.steps += 1;
             assert_eq!(self.table.digest(), self.model.digest());
         }
         self.kept.push((self.table.publish(), self.model.clone()));
         for (view, model) in std::mem::take(&mut self.kept) {
             world::assert_equal(&view, &model);
+            self.done.views += 1;
         }
         for file in 1..=self.files {
             std::fs::remove_file(self.path(file)).unwrap();
         }
+        self.done
     }
 
     fn step(&mut self, keys: &[Key]) {
         match self.below(40) {
-            0..26 => self.apply(keys),
-            26..28 => self.kept.push((self.table.publish(), self.model.clone())),
-            28..32 => {
+            0..24 => self.apply(keys),
+            24..26 => self.kept.push((self.table.publish(), self.model.clone())),
+            26..30 => {
                 let offsets = vec![self.log.len() as u64];
                 self.taken.extend(self.table.flush(offsets));
             }
-            32 => {
-                let from = usize::try_from(self.below(3)).unwrap();
-                let to = from + 2 + usize::try_from(self.below(2)).unwrap();
-                self.take(|table| table.merge(from..to));
-            }
-            33 => self.take(|table| Ok(table.rebuild(Forget::Nothing))),
-            34 => self.forget(),
-            35 => self.restart(),
+            30..33 => self.merge(),
+            33 if self.below(2) == 0 => self.taken.push_back(self.table.rebuild(Forget::Nothing)),
+            33 => self.forget(),
+            34 if self.below(2) == 0 => self.restart(),
             _ => self.install(),
         }
     }
 
-    fn take(&mut self, work: impl Fn(&Table) -> Result<Work, Refusal>) {
-        self.taken.extend(work(&self.table));
+    /// Takes neighbours, if there are any.
+    fn merge(&mut self) {
+        let levels = self.table.publish().levels().len() as u64;
+        let Some(pairs) = levels.checked_sub(1).filter(|&pairs| pairs > 0) else { return };
+        let from = self.below(pairs);
+        let to = from + 2 + self.below(levels - from - 1);
+        let range = usize::try_from(from).unwrap()..usize::try_from(to).unwrap();
+        self.taken.push_back(self.table.merge(range).unwrap());
     }
 
     /// New, stale, fenced or told again: few versions are drawn, in no order.
@@ -149,6 +192,7 @@ impl<'a> Schedule<'a> {
         if wanted == Outcome::Applied {
             assert!(self.model.apply(change.clone()));
             self.log.push(change);
+            self.done.applied += 1;
         }
     }
 
@@ -161,7 +205,16 @@ impl<'a> Schedule<'a> {
         self.files += 1;
         let built = work.build(&self.path(self.files), &mut |_| ()).unwrap();
         match self.table.install(&built) {
-            Ok(_) | Err(Refusal::Outdated | Refusal::Levels) => {}
+            Ok(retired) => {
+                let is_level = matches!(built.file().header().role, Role::Level { .. });
+                let count = match (is_level, retired.files.is_empty()) {
+                    (true, true) => &mut self.done.flushed,
+                    (true, false) => &mut self.done.merged,
+                    (false, _) => &mut self.done.rebuilt,
+                };
+                *count += 1;
+            }
+            Err(Refusal::Outdated | Refusal::Levels) => {}
             Err(refusal) => panic!("{refusal}"),
         }
     }
@@ -174,6 +227,7 @@ impl<'a> Schedule<'a> {
         self.files += 1;
         let built = work.build(&self.path(self.files), &mut |_| ()).unwrap();
         self.table.install(&built).unwrap();
+        self.done.rebuilt += 1;
         for grave in base.changes().map(Result::unwrap).filter(|change| change.record.is_grave()) {
             let key = grave.record.key();
             if self.model.change(&key) == Some(&grave) {
@@ -192,6 +246,7 @@ impl<'a> Schedule<'a> {
         let offset = newest.and_then(|file| file.header().offsets.first().copied()).unwrap_or(0);
         self.table = Table::with_layers(base, levels, &world::region(0)).unwrap();
         self.taken.clear();
+        self.done.restarts += 1;
         for change in &self.log[usize::try_from(offset).unwrap()..] {
             self.table.apply(change.clone());
         }

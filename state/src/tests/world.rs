@@ -42,12 +42,16 @@ pub(crate) fn keys() -> impl Strategy<Value = Key> {
 }
 
 pub(crate) fn all_keys() -> impl Iterator<Item = Key> {
+    KEYS.iter().cloned()
+}
+
+static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let hosts = (0..HOSTS + WILDCARDS).map(|n| Key::Host(host(n)));
     let services = (0..SERVICES).map(|n| Key::Service(service(n)));
     let sets = (0..SERVICES).flat_map(|n| (0..REGIONS).map(move |at| Key::Endpoints(service(n), region(at))));
     let documents = (0..DOCUMENTS).map(|n| Key::Document(document_key(n)));
-    hosts.chain(services).chain(sets).chain(documents)
-}
+    hosts.chain(services).chain(sets).chain(documents).collect()
+});
 
 /// Two names for each subject, the same two for all.
 fn document_key(n: u8) -> DocumentKey {

@@ -7,9 +7,11 @@ pub mod change;
 pub mod chunked;
 pub mod exchange;
 pub mod path;
+pub mod record;
 pub mod request_head;
 pub mod response_head;
 mod second;
+pub mod snapshot;
 pub mod traceparent;
 
 /// A target's name and its check.
@@ -20,7 +22,9 @@ pub const TARGETS: &[Target] = &[
     ("chunked", chunked::check),
     ("exchange", exchange::check),
     ("path", path::check),
+    ("record", record::check),
     ("request_head", request_head::check),
     ("response_head", response_head::check),
+    ("snapshot", snapshot::check),
     ("traceparent", traceparent::check),
 ];
