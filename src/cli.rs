@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::config::HostName;
 use crate::ctl;
 
 /// Edge router and API gateway.
@@ -50,16 +49,8 @@ const MAN_HELP: &str = "Example: ringway man ~/.local/share/man/man1";
 const STATE_HELP: &str = "\
 Examples:
   ringway state build --from changes.jsonl --out base.snap
-  ringway state inspect base.snap --host shop.example.com";
-
-const BUILD_HELP: &str = "Example: ringway state build --from changes.jsonl --out base.snap";
-
-const INSPECT_HELP: &str = "\
-Examples:
-  ringway state inspect base.snap
-  ringway state inspect base.snap --host shop.example.com";
-
-const VERIFY_HELP: &str = "Example: ringway state verify base.snap";
+  ringway state inspect base.snap --host shop.example.com
+  ringway state diff yesterday.snap base.snap";
 
 const EXPLAIN_HELP: &str = "\
 Exit codes: 0 an origin or the router answers the request, 1 the input is wrong or the request gets an error.
@@ -111,38 +102,9 @@ pub enum Command {
         #[arg(value_name = "DIR")]
         dir: PathBuf,
     },
-    /// Build and look into snapshots of the route table
+    /// Build, look into and compare snapshots of the route table
     #[command(subcommand, after_help = STATE_HELP)]
-    State(StateCommand),
-}
-
-#[derive(Debug, PartialEq, Subcommand)]
-pub enum StateCommand {
-    /// Build a snapshot from changes
-    #[command(after_help = BUILD_HELP)]
-    Build {
-        /// Changes, one JSON object a line
-        #[arg(long, value_name = "DELTAS.jsonl")]
-        from: PathBuf,
-        /// Where the snapshot goes
-        #[arg(long, value_name = "FILE")]
-        out: PathBuf,
-    },
-    /// Print what a snapshot holds
-    #[command(after_help = INSPECT_HELP)]
-    Inspect {
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-        /// Only this host name: its service and endpoints
-        #[arg(long, value_parser = HostName::parse)]
-        host: Option<HostName>,
-    },
-    /// Verify a snapshot's checksums and structure
-    #[command(after_help = VERIFY_HELP)]
-    Verify {
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
+    State(ctl::StateCommand),
 }
 
 /// How the process ends. Scripts rely on the numbers.
@@ -193,6 +155,8 @@ fn exit_after(answer: &clap::Error) -> Exit {
 mod tests {
     #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
     use super::*;
+    use crate::config::HostName;
+    use crate::ctl::StateCommand;
 
     fn parsed(line: &str) -> Result<Command, Exit> {
         understand(line.split(' ').map(OsString::from)).map_err(|answer| exit_after(&answer))
@@ -227,11 +191,11 @@ mod tests {
         let build = StateCommand::Build { from: "d.jsonl".into(), out: "base.snap".into() };
         assert_eq!(parsed("ringway state build --from d.jsonl --out base.snap"), Ok(Command::State(build)));
         let host = HostName::parse("hello.localhost").ok();
-        let inspect = StateCommand::Inspect { file: "base.snap".into(), host };
+        let inspect = StateCommand::Inspect { file: "base.snap".into(), header: false, host, key: None };
         let line = "ringway state inspect base.snap --host Hello.localhost";
         assert_eq!(parsed(line), Ok(Command::State(inspect)));
-        let inspect = StateCommand::Inspect { file: "base.snap".into(), host: None };
-        assert_eq!(parsed("ringway state inspect base.snap"), Ok(Command::State(inspect)));
+        let inspect = StateCommand::Inspect { file: "base.snap".into(), header: true, host: None, key: None };
+        assert_eq!(parsed("ringway state inspect base.snap --header"), Ok(Command::State(inspect)));
         let verify = StateCommand::Verify { file: "base.snap".into() };
         assert_eq!(parsed("ringway state verify base.snap"), Ok(Command::State(verify)));
     }

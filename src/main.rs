@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ringway::cli::{self, Command, Exit, StateCommand};
+use ringway::cli::{self, Command, Exit};
 use ringway::observe::process_log::{self, Level, event};
 use ringway::{config, ctl, edge};
 
@@ -22,9 +22,9 @@ fn main() -> ExitCode {
         Command::Schema => ctl::schema(out),
         Command::Completions { shell } => ctl::completions(shell, out),
         Command::Man { dir } => ctl::man(&dir, out),
-        Command::State(StateCommand::Build { from, out: file }) => ctl::build(&from, &file, out),
-        Command::State(StateCommand::Inspect { file, host }) => ctl::inspect(&file, host.as_ref(), out),
-        Command::State(StateCommand::Verify { file }) => ctl::verify(&file, out),
+        Command::State(command) => {
+            return ctl::state(command, out, &mut Curtailed(Some(io::stderr())));
+        }
     };
     // `Curtailed` has no errors.
     exit.unwrap_or(Exit::WrongInput).into()

@@ -5,10 +5,12 @@ mod check;
 mod explain;
 mod guards;
 mod pages;
-mod snapshots;
+mod state;
 
 pub use check::check;
 pub use explain::{Explain, explain};
 pub use guards::{Guards, Running, guards};
 pub use pages::{completions, man, schema};
-pub use snapshots::{build, inspect, verify};
+#[cfg(test)]
+use state::build;
+pub use state::{StateCommand, state};

@@ -94,6 +94,79 @@ fn a_snapshot_is_built_verified_and_served() {
     assert_eq!(router.metric("ringway_table_base_hosts"), HOSTS as u64 + 1, "the tombstone is one");
 }
 
+/// As with `| head`: the command ends well, and at once.
+#[test]
+fn an_export_ends_with_who_reads_it() {
+    let origins = [Origin::saying("fine")];
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
+    std::fs::write(&deltas, changes(&origins)).unwrap();
+    assert_eq!(ringway(&["build", "--from", &deltas, "--out", &snapshot]).0, 0);
+    let mut export = std::process::Command::new(env!("CARGO_BIN_EXE_ringway"))
+        .args(["state", "export", &snapshot])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    let mut reader = std::io::BufReader::new(export.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut reader, &mut first).unwrap();
+    drop(reader);
+    let ended = export.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), String::from_utf8(ended.stderr).unwrap().as_str()), (Some(0), ""));
+    assert!(serde_json::from_str::<serde_json::Value>(&first).is_ok(), "{first}");
+    let (few, other) = (at("few.jsonl"), at("other.snap"));
+    std::fs::write(&few, first.as_str()).unwrap();
+    assert_eq!(ringway(&["build", "--from", &few, "--out", &other]).0, 0);
+    for (command, exit) in [(vec!["export", &snapshot], 1), (vec!["diff", &snapshot, &other], 2)] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut ringway = std::process::Command::new(env!("CARGO_BIN_EXE_ringway"));
+        let ended = ringway.arg("state").args(&command).stdout(full).output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.code() == Some(exit) && said.contains("No space left"), "{command:?}: {said}");
+    }
+}
+
+/// What is exported makes the same snapshot again; what one change makes of it is all that is told of the two.
+#[test]
+fn an_export_is_the_same_state_and_a_change_is_the_difference() {
+    let origins = [Origin::saying("fine")];
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
+    std::fs::write(&deltas, changes(&origins)).unwrap();
+    assert_eq!(ringway(&["build", "--from", &deltas, "--out", &snapshot]).0, 0);
+    let (exported, again) = (at("exported.jsonl"), at("again.snap"));
+    let (code, said) = ringway(&["export", &snapshot, "--out", &exported]);
+    assert!(code == 0 && said.contains(": 12001 changes"), "{said}");
+    assert_eq!(ringway(&["build", "--from", &exported, "--out", &again]).0, 0);
+    assert_eq!(ringway(&["diff", &snapshot, &again]).0, 0);
+    let digest = |file: &str| {
+        let said = ringway(&["inspect", file]).1;
+        said.lines().find(|line| line.starts_with("digest ")).map(str::to_owned).unwrap()
+    };
+    assert_eq!(digest(&snapshot), digest(&again));
+    let (code, said) = ringway(&["diff", &snapshot, &deltas]);
+    assert!(code == 2 && said.contains("deltas.jsonl"), "{said}");
+    let (code, said) = ringway(&["export", &snapshot, "--kind", "tombstone"]);
+    let tombstone = r#"{"kind":"tombstone","hostname":"gone.test","version":[1,1],"reason":"transfer"}"#;
+    assert_eq!((code, said), (0, format!("{tombstone}\n")));
+    let (code, said) = ringway(&["export", &snapshot, "--kind", "toombstone"]);
+    assert!(code == 2 && said.contains("tombstone"), "{said}");
+
+    let newer =
+        r#"{"kind":"domain_map","hostname":"gone.test","version":[1,2],"service":"svc_1","class":"custom"}"#;
+    let more = format!("{}{newer}\n", std::fs::read_to_string(&exported).unwrap());
+    std::fs::write(&exported, more).unwrap();
+    assert_eq!(ringway(&["build", "--from", &exported, "--out", &again]).0, 0);
+    let summary =
+        "domain_map     0 added, 0 removed, 1 changed\nall            0 added, 0 removed, 1 changed\n";
+    assert_eq!(ringway(&["diff", &snapshot, &again, "--summary"]), (1, summary.to_owned()));
+    let told = format!("--- {snapshot}\n+++ {again}\n- {tombstone}\n+ {newer}\n{summary}");
+    assert_eq!(ringway(&["diff", &snapshot, &again]), (1, told));
+}
+
 #[test]
 fn one_bad_line_makes_no_snapshot() {
     let origins = [Origin::saying("fine")];

@@ -23,26 +23,24 @@ impl Difference {
 }
 
 /// The differences: first of the keys of `before`, then of those that only `after` has, each in its file's order. An
-/// error says which octets of a file make no sense.
+/// error says which octets of a file make no sense. `looked` is called once for each value of either.
 pub fn diff<'a>(
     before: &'a Snapshot,
     after: &'a Snapshot,
+    looked: &'a mut dyn FnMut(),
 ) -> impl Iterator<Item = Result<Difference, String>> + 'a {
-    let changed_or_gone = before.changes().filter_map(|old| {
-        let old = match old {
-            Ok(old) => old,
-            Err(what) => return Some(Err(what)),
-        };
-        let key = old.record.key();
-        let new = after.change(&key);
-        (new.as_ref() != Some(&old)).then_some(Ok(Difference { key, before: Some(old), after: new }))
-    });
-    let added = after.changes().filter_map(|new| match new {
-        Ok(new) => {
-            let key = new.record.key();
-            (!before.has(&key)).then_some(Ok(Difference { key, before: None, after: Some(new) }))
-        }
-        Err(what) => Some(Err(what)),
-    });
-    changed_or_gone.chain(added)
+    let changed_or_gone = before.changes().map(|old| Ok(changed_or_gone(old?, after)));
+    let added = after.changes().map(|new| Ok(added(new?, before)));
+    changed_or_gone.chain(added).inspect(|_| looked()).filter_map(Result::transpose)
+}
+
+fn changed_or_gone(old: Change, after: &Snapshot) -> Option<Difference> {
+    let key = old.record.key();
+    let new = after.change(&key);
+    (new.as_ref() != Some(&old)).then_some(Difference { key, before: Some(old), after: new })
+}
+
+fn added(new: Change, before: &Snapshot) -> Option<Difference> {
+    let key = new.record.key();
+    (!before.has(&key)).then_some(Difference { key, before: None, after: Some(new) })
 }

@@ -3,7 +3,10 @@
 use std::io::{self, Write};
 
 use super::Snapshot;
-use crate::change;
+use crate::{
+    change,
+    record::{Change, Kind},
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -13,15 +16,19 @@ pub enum ExportError {
     Structure(String),
 }
 
-/// Writes each stored value on a line, graves included, in the file's order. Gives their number. `out` is best
-/// buffered.
-pub fn export(snapshot: &Snapshot, out: &mut impl Write) -> Result<u64, ExportError> {
+/// Writes each stored value on a line, or those of one kind, graves included, in the file's order. Gives their number.
+/// `out` is best buffered.
+pub fn export(snapshot: &Snapshot, kind: Option<Kind>, out: &mut impl Write) -> Result<u64, ExportError> {
     let (mut line, mut lines) = (Vec::new(), 0);
+    let is_wanted = |change: &Change| kind.is_none_or(|kind| change.record.kind() == kind);
     for change in snapshot.changes() {
-        line.clear();
-        change::render(&change.map_err(ExportError::Structure)?, None, &mut line);
-        out.write_all(&line)?;
-        lines += 1;
+        let change = change.map_err(ExportError::Structure)?;
+        if is_wanted(&change) {
+            line.clear();
+            change::render(&change, None, &mut line);
+            out.write_all(&line)?;
+            lines += 1;
+        }
     }
     out.flush()?;
     Ok(lines)

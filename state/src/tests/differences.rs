@@ -8,7 +8,7 @@ use super::world;
 use crate::{
     change::{self, Meaning},
     model::Model,
-    record::{Change, Key},
+    record::{Change, Key, Kind},
     snapshot::{self, BuildOptions, Difference, Snapshot},
 };
 
@@ -39,8 +39,11 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let (before, after) = ([shared.clone(), before].concat(), [shared, after].concat());
         let (old, new) = (modelled(&before), modelled(&after));
-        let told: Vec<Difference> =
-            snapshot::diff(&built(&before, 1, &folder), &built(&after, 2, &folder)).map(Result::unwrap).collect();
+        let (before, after) = (built(&before, 1, &folder), built(&after, 2, &folder));
+        let mut looked = 0;
+        let mut look = || looked += 1;
+        let told: Vec<Difference> = snapshot::diff(&before, &after, &mut look).map(Result::unwrap).collect();
+        prop_assert_eq!(looked, before.changes().chain(after.changes()).count());
         let mut wanted = BTreeMap::new();
         for key in world::all_keys() {
             let sides = (old.change(&key).cloned(), new.change(&key).cloned());
@@ -65,7 +68,18 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let snapshot = built(&changes, 1, &folder);
         let mut lines = Vec::new();
-        let count = snapshot::export(&snapshot, &mut lines).unwrap();
+        let count = snapshot::export(&snapshot, None, &mut lines).unwrap();
+        let mut kind_by_kind = 0;
+        for kind in Kind::ALL {
+            let mut of_kind = Vec::new();
+            kind_by_kind += snapshot::export(&snapshot, Some(kind), &mut of_kind).unwrap();
+            for line in of_kind.split_inclusive(|&octet| octet == b'\n') {
+                prop_assert!(lines.split_inclusive(|&octet| octet == b'\n').any(|known| known == line));
+                let begin = format!("{{\"kind\":\"{kind}\",");
+                prop_assert!(line.starts_with(begin.as_bytes()));
+            }
+        }
+        prop_assert_eq!(kind_by_kind, count);
         let mut again = Model::default();
         for line in lines.split(|&octet| octet == b'\n').filter(|line| !line.is_empty()) {
             match change::parse(line).unwrap().meaning {
@@ -92,5 +106,5 @@ fn a_writer_that_fails_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let key = world::all_keys().next().unwrap();
     let snapshot = built(&[world::said(&key, crate::record::Version::new(1, 1))], 1, &folder);
-    assert!(matches!(snapshot::export(&snapshot, &mut Full), Err(snapshot::ExportError::Io(_))));
+    assert!(matches!(snapshot::export(&snapshot, None, &mut Full), Err(snapshot::ExportError::Io(_))));
 }

@@ -1,16 +1,17 @@
-//! `ringway state build | inspect | verify`.
+//! `ringway state build`.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Seek, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::Path;
 
 use ringway_state::change::{self, Meaning};
-use ringway_state::record::{Change, HostValue, Key, Record};
-use ringway_state::snapshot::{self, BuildOptions, Header, Progress, Snapshot, Step};
+use ringway_state::record::Change;
+use ringway_state::snapshot::{self, BuildOptions, Step};
 
+use super::progress::Progress;
+use super::refuse;
 use crate::causes::with_causes;
 use crate::cli::Exit;
-use crate::config::HostName;
 use crate::limits;
 
 /// Changes of a JSON Lines file, until the end or the first line that is refused.
@@ -23,6 +24,8 @@ struct Lines<'a> {
     /// The first of these, by its place and its kind.
     first_skipped: Option<String>,
     refused: Option<String>,
+    /// Of the octets that are read.
+    progress: Progress,
 }
 
 impl Lines<'_> {
@@ -32,9 +35,11 @@ impl Lines<'_> {
             self.number += 1;
             let most = limits::CHANGE_LINE_OCTETS as u64 + 1;
             let read = self.from.by_ref().take(most).read_until(b'\n', &mut self.line);
-            if read.map_err(|e| format!("cannot be read: {e}"))? == 0 {
+            let read = read.map_err(|e| format!("cannot be read: {e}"))?;
+            if read == 0 {
                 return Ok(None);
             }
+            self.progress.advance(read as u64);
             if self.line.last() == Some(&b'\n') {
                 self.line.pop();
             }
@@ -83,9 +88,9 @@ impl Iterator for Lines<'_> {
 ///
 /// # Errors
 /// Only those of `out`.
-pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit> {
-    let opened = match File::open(from) {
-        Ok(opened) => opened,
+pub(in crate::ctl) fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit> {
+    let (opened, octets) = match File::open(from).and_then(|file| Ok((file.metadata()?.len(), file))) {
+        Ok((octets, opened)) => (opened, octets),
         Err(e) => return refuse(out, format_args!("{}: cannot be read: {e}", from.display())),
     };
     let mut lines = Lines {
@@ -96,9 +101,11 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
         skipped: 0,
         first_skipped: None,
         refused: None,
+        progress: Progress::of("checking", octets),
     };
     // A first pass finds every refusal before anything is written.
-    if lines.by_ref().count() == 0 && lines.refused.is_none() {
+    let changes = lines.by_ref().count();
+    if changes == 0 && lines.refused.is_none() {
         let skipped = lines.told_of_skipped().map(|told| format!(" ({told})")).unwrap_or_default();
         let from = from.display();
         return refuse(
@@ -110,8 +117,15 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
         return refuse(out, format_args!("{refused}"));
     }
     lines.from.rewind()?;
-    (lines.number, lines.skipped) = (0, 0);
-    let built = snapshot::build(&mut lines, file, &BuildOptions::default(), &mut show_progress);
+    (lines.number, lines.skipped, lines.progress) = (0, 0, Progress::hidden());
+    let mut progress = Progress::of("reading", changes as u64);
+    let built = snapshot::build(&mut lines, file, &BuildOptions::default(), &mut |at| match at.step {
+        Step::Read => progress.at("reading", at.done),
+        Step::Services | Step::Hosts | Step::Documents => progress.at("arranging", at.done),
+        // Told beside the others, in octets.
+        Step::Write => {}
+    });
+    drop(progress);
     match built {
         Ok(_) if lines.refused.is_some() => {
             refuse(out, format_args!("{}: changed while it was read", from.display()))
@@ -125,84 +139,4 @@ pub fn build(from: &Path, file: &Path, out: &mut impl Write) -> io::Result<Exit>
         }
         Err(e) => refuse(out, format_args!("{}", with_causes(&e))),
     }
-}
-
-/// One line on a terminal, written over and over.
-fn show_progress(progress: Progress) {
-    let mut err = io::stderr();
-    if err.is_terminal() && progress.step != Step::Write {
-        // A terminal that is gone needs no progress.
-        let _ = write!(err, "\r{:?}: {} ", progress.step, progress.done);
-    }
-}
-
-/// Prints what a snapshot holds, or what it holds of one host name.
-///
-/// # Errors
-/// Only those of `out`.
-pub fn inspect(file: &Path, host: Option<&HostName>, out: &mut impl Write) -> io::Result<Exit> {
-    let Some(host) = host else {
-        return match snapshot::inspect(file) {
-            Ok(header) => describe(file, &header, out),
-            Err(e) => refuse(out, format_args!("{}", with_causes(&e))),
-        };
-    };
-    let opened = match Snapshot::open(file) {
-        Ok(opened) => opened,
-        Err(e) => return refuse(out, format_args!("{}", with_causes(&e))),
-    };
-    let name = match ringway_state::id::HostName::parse(host.as_str()) {
-        Ok(name) => name,
-        Err(e) => return refuse(out, format_args!("{host}: {e}")),
-    };
-    let Some(change) = opened.change(&Key::Host(name)) else {
-        return refuse(out, format_args!("{host}: not in {}", file.display()));
-    };
-    print(out, &change)?;
-    if let Record::Host(_, Some(HostValue::Mapped { service, .. })) = &change.record {
-        let of_service = |change: &Change| match &change.record {
-            Record::Service(id, _) | Record::Endpoints(id, _, _) => id == service,
-            Record::Host(..) | Record::Document(..) => false,
-        };
-        for related in opened.changes().filter_map(Result::ok).filter(of_service) {
-            print(out, &related)?;
-        }
-    }
-    Ok(Exit::Fine)
-}
-
-/// Reads a whole snapshot and compares it with what its header says.
-///
-/// # Errors
-/// Only those of `out`.
-pub fn verify(file: &Path, out: &mut impl Write) -> io::Result<Exit> {
-    match snapshot::verify(file) {
-        Ok(header) => {
-            writeln!(out, "{}: whole", file.display())?;
-            describe(file, &header, out)
-        }
-        Err(e) => refuse(out, format_args!("{}", with_causes(&e))),
-    }
-}
-
-fn describe(file: &Path, header: &Header, out: &mut impl Write) -> io::Result<Exit> {
-    writeln!(out, "file      {} ({} octets)", file.display(), header.file_octets())?;
-    writeln!(out, "holds     {}", header.counts)?;
-    writeln!(out, "digest    {}", header.digest)?;
-    let offsets: Vec<String> = header.offsets.iter().map(u64::to_string).collect();
-    let offsets = if offsets.is_empty() { "none: not from a log".to_owned() } else { offsets.join(" ") };
-    writeln!(out, "offsets   {offsets}")?;
-    Ok(Exit::Fine)
-}
-
-fn print(out: &mut impl Write, change: &Change) -> io::Result<()> {
-    let mut line = Vec::new();
-    change::render(change, None, &mut line);
-    out.write_all(line.trim_ascii_end())?;
-    writeln!(out)
-}
-
-fn refuse(out: &mut impl Write, why: std::fmt::Arguments<'_>) -> io::Result<Exit> {
-    writeln!(out, "{why}")?;
-    Ok(Exit::WrongInput)
 }
