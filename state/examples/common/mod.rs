@@ -88,6 +88,11 @@ impl Names {
         self.ends.len()
     }
 
+    pub fn get(&self, at: usize) -> &[u8] {
+        let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.text[from..self.ends[at]]
+    }
+
     /// Nanoseconds for one of `each`.
     pub fn run(&self, each: impl Fn(&[u8], usize) -> usize) -> f64 {
         let (start, mut from, mut sum) = (cpu_nanoseconds(), 0, 0);
