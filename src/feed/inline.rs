@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ringway_state::id::Region;
+use ringway_state::id::{HostName, Region};
 use ringway_state::limits::{ENDPOINTS_PER_SET_MAX, OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX};
 use ringway_state::record::{
     Change, Class, Endpoint, EndpointSet, EndpointState, HostValue, Record, Version,
