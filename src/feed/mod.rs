@@ -30,8 +30,8 @@ mod watch;
 
 pub use desk::{DeskError, GuardDesk};
 pub use dir::{DirError, StateDir};
-pub use guards::{Holding, Meant, Rule};
 pub use file::replay;
+pub use guards::{Holding, Meant, Rule};
 pub use inline::{InlineError, base, is_inline, lost, table, unusable};
 pub use intake::BadReason;
 pub use names::{Known, Names};

@@ -7,14 +7,12 @@ use std::time::Duration;
 use crate::support::origin::ok;
 use crate::support::*;
 
-const CLIENTS: usize = 16;
-
-/// Asks `requests` times, from several clients at once.
-fn ask(router: &Router, requests: usize) {
+/// Asks `requests` times, from so many clients at once.
+fn ask(router: &Router, clients: usize, requests: usize) {
     let left = AtomicUsize::new(requests);
     let take = || left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1)).is_ok();
     std::thread::scope(|scope| {
-        for _ in 0..CLIENTS {
+        for _ in 0..clients {
             scope.spawn(|| {
                 let mut client = router.connect();
                 while take() {
@@ -39,7 +37,8 @@ fn addresses(origins: &[Origin]) -> Vec<SocketAddr> {
 fn equal_endpoints_get_equal_shares() {
     let origins: Vec<Origin> = (0..4).map(|_| Origin::saying("fine")).collect();
     let router = Setup::to(&addresses(&origins)).start();
-    ask(&router, 20_000);
+    // One after the other, so that what the machine does to one of the origins has no part in it.
+    ask(&router, 1, 30_000);
     let shares = shares(&origins);
     assert!(shares.iter().all(|share| (0.2375..=0.2625).contains(share)), "{shares:?}");
 }
@@ -54,7 +53,7 @@ fn a_slow_endpoint_gets_a_small_share() {
     };
     let origins = [slow(50), slow(5), slow(5), slow(5)];
     let router = Setup::to(&addresses(&origins)).start();
-    ask(&router, 3_000);
+    ask(&router, 16, 3_000);
     let shares = shares(&origins);
     assert!(shares[0] <= 0.15, "{shares:?}");
 }

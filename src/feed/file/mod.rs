@@ -6,8 +6,8 @@
 mod fate;
 mod lines;
 mod position;
-mod span;
 mod replay;
+mod span;
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -23,8 +23,8 @@ use fate::{Fate, Identity, Tail};
 use lines::Lines;
 pub(super) use lines::{Place, Text};
 pub(super) use position::Position;
-pub(super) use span::{Rest, Span};
 pub use replay::replay;
+pub(super) use span::{Rest, Span};
 
 /// Reads a file line by line, and on when there is more.
 pub(super) struct Follower {
