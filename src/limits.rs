@@ -154,8 +154,8 @@ pub const FEED_LOOK_MS: u64 = 500;
 pub const FEED_READ_OCTETS: usize = 256 << 10;
 /// Lines that are taken in before what they changed is published; more that are there follow at once.
 pub const FEED_BATCH_LINES: usize = 1_024;
-/// Of changes that guards had held or passed over, so many are taken in beside each batch: those that come must not wait for
-/// them.
+/// Of changes that guards had held or passed over, at least so many are taken in beside each batch, and no more if it is
+/// full: those that come must not wait for them.
 pub const FEED_BESIDE_LINES: usize = FEED_BATCH_LINES / 4;
 /// Publications that a core has not taken up yet. Beyond, changes wait in the feed's file.
 pub const FEED_PUBLICATIONS: usize = 8;
@@ -175,8 +175,10 @@ pub const QUARANTINE_OCTETS: u64 = 1 << 20;
 
 /// The priority of the thread that writes state.dir, in steps of `nice`.
 pub const HOUSEKEEPER_NICE: i32 = 10;
-/// What a part of a new base takes at least, in milliseconds: 65,536 values read, or names written (about 4 MiB).
-pub const HOUSEKEEPER_STEP_MS: u64 = 1_000;
+/// What parts of a new base take at least, in milliseconds: 65,536 values read, and 64 KiB written (4 MiB/s); less only if
+/// changes wait for it.
+pub const HOUSEKEEPER_READ_MS: u64 = 1_000;
+pub const HOUSEKEEPER_WRITE_MS: u64 = 16;
 /// How often the base is made anew at most, in milliseconds.
 pub const BASE_EVERY_MS: u64 = 3_600_000;
 /// How long after a failure a file of the table is made again, in milliseconds: at first, and at most after failing again

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringway_state::change::{self, ChangeError, Meaning};
 use ringway_state::id::HostName;
+use ringway_state::limits::{OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX};
 use ringway_state::record::{Change, HostValue, Key, Record};
 use ringway_state::{HostHit, Outcome, Refusal, Table};
 
@@ -147,6 +148,12 @@ impl Intake {
     /// The host names that have lost the service that they had, since this was asked last.
     pub(super) fn take_cut(&mut self) -> Vec<HostName> {
         std::mem::take(&mut self.cut)
+    }
+
+    /// Whether the table has room to spare: what guards let go must not take it from what comes.
+    pub(super) fn has_spare_room(&self) -> bool {
+        let (keys, octets) = self.table.overlay_size();
+        keys < OVERLAY_KEYS_MAX / 4 * 3 && octets < OVERLAY_OCTETS_MAX / 4 * 3
     }
 
     /// Takes one line. Not while a change waits.

@@ -80,11 +80,11 @@ pub(super) struct Guards {
     held: HashMap<Key, Held>,
     /// At most so many.
     most: usize,
-    /// Keys in the order in which they were first held.
-    order: BTreeMap<u64, Key>,
+    /// Keys by the rule that holds them, in the order in which they were first held.
+    order: [BTreeMap<u64, Key>; Rule::ALL.len()],
     next: u64,
     /// Up to where it was looked whether something may go.
-    looked: u64,
+    looked: (usize, u64),
     emptied: Emptied,
     fleet: Fleet,
     services: Services,
@@ -126,9 +126,9 @@ impl Guards {
         Guards {
             held: HashMap::new(),
             most,
-            order: BTreeMap::new(),
+            order: Default::default(),
             next: 0,
-            looked: 0,
+            looked: (0, 0),
             emptied: Emptied::new(sets),
             fleet: Fleet::default(),
             services: Services::default(),
@@ -196,17 +196,28 @@ impl Guards {
     /// tells the healthy endpoints of a set.
     pub(super) fn release(&mut self, now: Instant, before: impl Fn(&Key) -> u64) -> Option<Arc<Change>> {
         for _ in 0..limits::GUARD_LOOK {
-            let next = self.order.range(self.looked..).next();
-            let Some((order, key)) = next.map(|(order, key)| (*order, key.clone())) else {
-                (self.looked, self.is_pressed) = (0, false);
+            let Some(key) = self.next_to_look_at() else {
+                (self.looked, self.is_pressed) = ((0, 0), false);
                 return None;
             };
-            self.looked = order + 1;
             if self.is_free(&key, before(&key), now) {
                 return self.let_go(&key);
             }
         }
         None
+    }
+
+    fn next_to_look_at(&mut self) -> Option<Key> {
+        loop {
+            let (rule, from) = self.looked;
+            match self.order.get(rule)?.range(from..).next() {
+                Some((order, key)) => {
+                    self.looked = (rule, order + 1);
+                    return Some(key.clone());
+                }
+                None => self.looked = (rule + 1, 0),
+            }
+        }
     }
 
     /// Whether a change need not be held any longer; else the rule that holds it now, which may be another than before.
@@ -218,7 +229,11 @@ impl Guards {
         if has_expired && (effect.after > 0 || self.emptied.has_room(now)) {
             return true;
         }
-        self.held.entry(key.clone()).and_modify(|held| held.rule = rule);
+        if let Some(held) = self.held.get_mut(key) {
+            let before = std::mem::replace(&mut held.rule, rule);
+            self.order[before as usize].remove(&held.order);
+            self.order[rule as usize].insert(held.order, key.clone());
+        }
         false
     }
 
@@ -242,7 +257,7 @@ impl Guards {
                 }
             }
         }
-        (self.looked, self.is_pressed) = (0, true);
+        (self.looked, self.is_pressed) = ((0, 0), true);
     }
 
     /// Whether [`release`](Self::release) is to be asked at once, again and again.
@@ -256,16 +271,15 @@ impl Guards {
     }
 
     fn holding(&self, rule: Rule, now: Instant) -> Holding {
-        let held =
-            || self.order.values().filter_map(|key| self.held.get(key)).filter(|held| held.rule == rule);
-        let keys = held().take(limits::GUARD_SHOWN).map(|held| held.change.record.key().to_string());
-        let since = held().map(|held| now.saturating_duration_since(held.since)).max();
+        let order = &self.order[rule as usize];
+        let oldest = order.values().next().and_then(|key| self.held.get(key));
+        let since = oldest.map(|held| now.saturating_duration_since(held.since));
         Holding {
             rule,
-            held: held().count(),
+            held: order.len(),
             since,
             expires: since.filter(|_| rule != Rule::Emptied).map(|since| EXPIRES.saturating_sub(since)),
-            keys: keys.collect(),
+            keys: order.values().take(limits::GUARD_SHOWN).map(ToString::to_string).collect(),
             acknowledged: self.acknowledged[rule as usize]
                 .map(|until| until.saturating_duration_since(now))
                 .filter(|left| !left.is_zero()),
@@ -321,19 +335,22 @@ impl Guards {
         assert!(matches!(key, Key::Endpoints(..)), "only endpoints may be stale, so {key} is not held");
         // A newer value takes the place in the row of the one before, and has waited as long.
         let (order, since) = match self.held.get(&key) {
-            Some(held) => (held.order, held.since),
+            Some(held) => {
+                self.order[held.rule as usize].remove(&held.order);
+                (held.order, held.since)
+            }
             None => {
                 self.next += 1;
                 (self.next, now)
             }
         };
-        self.order.insert(order, key.clone());
+        self.order[rule as usize].insert(order, key.clone());
         self.held.insert(key, Held { change: Arc::new(change), rule, order, since });
     }
 
     fn let_go(&mut self, key: &Key) -> Option<Arc<Change>> {
         let held = self.held.remove(key)?;
-        self.order.remove(&held.order);
+        self.order[held.rule as usize].remove(&held.order);
         Some(held.change)
     }
 }

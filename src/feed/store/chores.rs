@@ -78,6 +78,8 @@ pub(in crate::feed) struct Now<'a> {
     pub(in crate::feed) taken: u64,
     /// It reads what was there at the start: as fast as it can.
     pub(in crate::feed) is_starting: bool,
+    /// Changes may soon wait for a flush.
+    pub(in crate::feed) needs_room: bool,
     pub(in crate::feed) read: &'a dyn Fn() -> Read,
 }
 
@@ -109,6 +111,7 @@ impl Chores {
 
     /// Takes the next step, if there is one. True if the table stands on other files: it is to be published.
     pub(in crate::feed) fn turn(&mut self, table: &mut Table, now: Now<'_>) -> bool {
+        self.housekeeper.hurry(now.needs_room);
         if let Some(done) = self.housekeeper.done() {
             self.done(done, now.at);
         }

@@ -30,9 +30,12 @@ impl Feed {
         if self.take_waiting(entered).is_err() {
             return Taking::Waits;
         }
-        let taking = self.take_released(entered).and_then(|released| {
-            let more = self.take_passed(entered)? || released;
-            Ok((self.take_lines(entered)?, more))
+        let mut left = limits::FEED_BATCH_LINES;
+        let taking = self.take_lines(&mut left, entered).and_then(|taking| {
+            // What comes does not wait for it, and it does not for what comes.
+            let most = left.max(limits::FEED_BESIDE_LINES);
+            let released = self.take_released(most, entered)?;
+            Ok((taking, self.take_passed(most, entered)? || released))
         });
         match taking {
             Err(refusal) => {
@@ -51,9 +54,12 @@ impl Feed {
     }
 
     /// Applies a part of what guards need not hold any longer. True if there may be more.
-    fn take_released(&mut self, entered: &mut Entered) -> Result<bool, Refusal> {
+    fn take_released(&mut self, most: usize, entered: &mut Entered) -> Result<bool, Refusal> {
         let now = Instant::now();
-        for _ in 0..limits::FEED_BESIDE_LINES {
+        for _ in 0..most {
+            if !self.intake.has_spare_room() {
+                return Ok(false);
+            }
             let Some(verdict) = self.intake.release(now) else {
                 return Ok(self.intake.guards().is_pressed());
             };
@@ -63,13 +69,13 @@ impl Feed {
     }
 
     /// Takes a part of what guards had no room for, once they have. True if there is more.
-    fn take_passed(&mut self, entered: &mut Entered) -> Result<bool, Refusal> {
-        if !self.intake.guards().has_room() {
+    fn take_passed(&mut self, most: usize, entered: &mut Entered) -> Result<bool, Refusal> {
+        if !self.intake.guards().has_room() || !self.intake.has_spare_room() {
             return Ok(false);
         }
         let (now, mut verdicts) = (Instant::now(), Vec::new());
         let intake = &mut self.intake;
-        let again = self.arrears.read(limits::FEED_BESIDE_LINES, |text| {
+        let again = self.arrears.read(most, |text| {
             let verdict = intake.line_again(text);
             let goes_on = !matches!(verdict, Verdict::Full(_)) && intake.guards().has_room();
             verdicts.push(verdict);
@@ -84,8 +90,7 @@ impl Feed {
         Ok(again != Again::Enough)
     }
 
-    fn take_lines(&mut self, entered: &mut Entered) -> Result<Taking, Refusal> {
-        let mut left = limits::FEED_BATCH_LINES;
+    fn take_lines(&mut self, left: &mut usize, entered: &mut Entered) -> Result<Taking, Refusal> {
         loop {
             while let Some((place, text, at)) = self.follower.line() {
                 match self.intake.line(&text) {
@@ -96,8 +101,8 @@ impl Feed {
                     Verdict::Refused(bad) => self.refused.add(place, &text, &bad, at),
                     Verdict::Full(refusal) => return Err(refusal),
                 }
-                left -= 1;
-                if left == 0 {
+                *left -= 1;
+                if *left == 0 {
                     return Ok(Taking::More);
                 }
             }

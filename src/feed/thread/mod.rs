@@ -200,6 +200,7 @@ impl Feed {
 
     fn turn_chores(&mut self) -> bool {
         let (follower, arrears) = (&self.follower, &self.arrears);
+        let needs_room = !self.intake.has_spare_room();
         let (table, outside) = self.intake.for_chores();
         let read = || Read {
             position: follower.position_before(outside.is_waiting(), arrears.latest()),
@@ -209,6 +210,7 @@ impl Feed {
             at: Instant::now(),
             taken: self.publisher.taken(),
             is_starting: self.start.state != StartState::Done,
+            needs_room,
             read: &read,
         };
         self.chores.turn(table, now)
