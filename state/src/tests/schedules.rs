@@ -2,7 +2,7 @@
 //! publications and restarts.
 //!
 //! `RINGWAY_SOAK=20` tries a million. A schedule that fails names itself: `RINGWAY_SCHEDULE=7` runs that one alone. How many
-//! there were, and how many steps, is printed (`--nocapture`).
+//! there were, and how many steps, is printed as they go (`--nocapture`).
 #![allow(clippy::print_stdout)] // that
 
 use std::{
@@ -48,8 +48,10 @@ fn run_part(part: u64) {
         let run = || Schedule::new(number, &folder).run();
         let Ok(one) = catch_unwind(AssertUnwindSafe(run)) else { panic!("in schedule {number}") };
         done.add(&one);
+        if done.schedules.is_multiple_of(SCHEDULES / PARTS) {
+            println!("part {part} of {PARTS}: {done:?}");
+        }
     }
-    println!("part {part} of {PARTS}: {done:?}");
 }
 
 /// What was gone through.
