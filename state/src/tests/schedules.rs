@@ -6,7 +6,6 @@
 #![allow(clippy::print_stdout)] // that
 
 use std::{
-    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -102,7 +101,7 @@ struct Schedule<'a> {
     /// Changes that were applied, for who starts again.
     log: Vec<Change>,
     /// Work that was taken and is not done.
-    taken: VecDeque<Work>,
+    taken: Vec<Work>,
     /// Views as they were published, with the state that they must show for ever.
     kept: Vec<(View, Model)>,
     folder: &'a Folder,
@@ -119,7 +118,7 @@ impl<'a> Schedule<'a> {
             table: Table::new(&world::region(0)),
             model: Model::default(),
             log: Vec::new(),
-            taken: VecDeque::new(),
+            taken: Vec::new(),
             kept: Vec::new(),
             folder,
             files: 0,
@@ -163,7 +162,7 @@ impl<'a> Schedule<'a> {
                 self.taken.extend(self.table.flush(offsets));
             }
             30..33 => self.merge(),
-            33 if self.below(2) == 0 => self.taken.push_back(self.table.rebuild(Forget::Nothing)),
+            33 if self.below(2) == 0 => self.taken.push(self.table.rebuild(Forget::Nothing)),
             33 => self.forget(),
             34 if self.below(2) == 0 => self.restart(),
             _ => self.install(),
@@ -177,7 +176,7 @@ impl<'a> Schedule<'a> {
         let from = self.below(pairs);
         let to = from + 2 + self.below(levels - from - 1);
         let range = usize::try_from(from).unwrap()..usize::try_from(to).unwrap();
-        self.taken.push_back(self.table.merge(range).unwrap());
+        self.taken.push(self.table.merge(range).unwrap());
     }
 
     /// New, stale, fenced or told again: few versions are drawn, in no order.
@@ -202,8 +201,13 @@ impl<'a> Schedule<'a> {
         self.folder.0.path().join(file.to_string())
     }
 
+    /// Work is done in any order, and may never be: then it is taken again, and what came of it is not installed twice.
     fn install(&mut self) {
-        let Some(work) = self.taken.pop_front() else { return };
+        if self.taken.is_empty() {
+            return;
+        }
+        let at = self.below(self.taken.len() as u64);
+        let work = self.taken.swap_remove(usize::try_from(at).unwrap());
         self.files += 1;
         let built = work.build(&self.path(self.files), &mut |_| ()).unwrap();
         match self.table.install(&built) {
