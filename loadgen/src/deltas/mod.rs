@@ -70,6 +70,10 @@ fn dataset(options: &DeltasOptions) -> Result<Dataset, Error> {
 /// The whole data set. A file that is there is replaced at once, when the new one is whole.
 fn write_all(data: &Dataset, path: &Path) -> Result<(), Error> {
     let failed = |e| unwritable("--out", path, &e);
+    if std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
+        // A rename would take its place: a device's, for the whole machine.
+        return Err(failed(io::Error::other("it is there, and no regular file")));
+    }
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let mut out = BufWriter::new(File::create(&beside).map_err(failed)?);

@@ -9,7 +9,7 @@ use ringway_state::record::Change;
 use ringway_state::snapshot::{self, BuildOptions, Step};
 
 use super::progress::Progress;
-use super::refuse;
+use super::{refuse, target};
 use crate::causes::with_causes;
 use crate::cli::Exit;
 use crate::limits;
@@ -93,6 +93,9 @@ pub(in crate::ctl) fn build(from: &Path, file: &Path, out: &mut impl Write) -> i
         Ok((octets, opened)) => (opened, octets),
         Err(e) => return refuse(out, format_args!("{}: cannot be read: {e}", from.display())),
     };
+    if let Some(refused) = target::refused(file, from) {
+        return refuse(out, format_args!("{refused}"));
+    }
     let mut lines = Lines {
         file: from,
         from: BufReader::with_capacity(1 << 20, opened),

@@ -8,7 +8,7 @@ use ringway_state::record::Kind;
 use ringway_state::snapshot::{self, ExportError, Snapshot};
 
 use super::progress::Progress;
-use super::{all, open};
+use super::{all, open, target};
 use crate::causes::with_causes;
 use crate::cli::Exit;
 
@@ -31,6 +31,10 @@ pub(super) fn export(
             return Ok(Exit::WrongInput);
         }
     };
+    if let Some(refused) = to.and_then(|to| target::refused(to, file)) {
+        writeln!(err, "{refused}")?;
+        return Ok(Exit::WrongInput);
+    }
     let exported = match to {
         None => lines(&snapshot, kind, out),
         Some(to) => whole(to, |out| lines(&snapshot, kind, out)),

@@ -7,6 +7,7 @@ mod inspect;
 mod key;
 mod progress;
 mod survey;
+mod target;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

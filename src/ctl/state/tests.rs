@@ -247,3 +247,25 @@ fn an_export_to_a_file_is_whole_or_not_there() {
         std::fs::read_dir(files.0.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().contains("partial")), "{left:?}");
 }
+
+/// Neither a device nor a link is replaced, nor the file that is read.
+#[test]
+fn what_is_no_file_of_its_own_is_not_replaced() {
+    let files = Files::new();
+    let (file, changes) = (files.build("a.snap", CHANGES), files.at("changes.jsonl"));
+    std::fs::write(&changes, CHANGES).unwrap();
+    let (link, folder) = (files.at("link"), files.at("folder"));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    let null = std::path::PathBuf::from("/dev/null");
+    for (to, what) in [(&link, "symbolic link"), (&folder, "a folder"), (&null, "a device")] {
+        let (exit, told) = said(|out| build(&changes, to, out));
+        assert!(exit == Exit::WrongInput && told.contains(what) && told.contains("--out"), "{told}");
+        let (exit, told) = said(|err| export(&file, None, Some(to), &mut Vec::new(), err));
+        assert!(exit == Exit::WrongInput && told.contains(what) && told.contains("--out"), "{told}");
+    }
+    let (exit, told) = said(|out| build(&changes, &changes, out));
+    assert!(exit == Exit::WrongInput && told.contains("is to be made of"), "{told}");
+    let (exit, _) = said(|err| export(&file, None, Some(&file), &mut Vec::new(), err));
+    assert_eq!((exit, std::fs::read_to_string(&changes).unwrap().as_str()), (Exit::WrongInput, CHANGES));
+}
