@@ -179,6 +179,8 @@ pub const HOUSEKEEPER_NICE: i32 = 10;
 /// changes wait for it.
 pub const HOUSEKEEPER_READ_MS: u64 = 1_000;
 pub const HOUSEKEEPER_WRITE_MS: u64 = 16;
+/// How long what the feed has brought may be in memory alone, in milliseconds: a restart reads it once more.
+pub const FLUSH_EVERY_MS: u64 = 300_000;
 /// How often the base is made anew at most, in milliseconds.
 pub const BASE_EVERY_MS: u64 = 3_600_000;
 /// How long after a failure a file of the table is made again, in milliseconds: at first, and at most after failing again

@@ -27,6 +27,8 @@ use crate::runtime::{Core, Listener, Receiver};
 pub(super) enum Order {
     /// Serve so from now on.
     Configure(Box<Configuration>),
+    /// Accept from now on, on what the first configuration says. What connects before waits.
+    Open,
     /// Route so from now on.
     Publish(View),
     /// The same, by the feed, which is told.
@@ -75,7 +77,7 @@ struct Front {
     door: Rc<Door>,
 }
 
-/// Serves until told to stop. `settled` is called each time a configuration has taken effect, the first one too; `idle`
+/// Serves until told to stop. `settled` is called each time a configuration has taken effect, the first one too, and `idle`
 /// once when a drain has finished.
 pub(super) async fn run(
     core: Core,
@@ -86,9 +88,9 @@ pub(super) async fn run(
 ) {
     let CoreParts { metrics, log, top, errors, ids, taken, view, configuration } = parts;
     let Configuration { settings, fronts: wanted, .. } = configuration;
+    let mut waiting = Some(wanted);
     let edge = Edge::new(core.clone(), EdgeParts { settings, metrics, log, top, errors, view, ids });
     let mut fronts = Vec::new();
-    open(&edge, &mut fronts, wanted);
     core.spawn(Rc::clone(&edge).housekeep());
     settled();
     let cuts = Cuts::new(Arc::clone(&taken));
@@ -101,6 +103,7 @@ pub(super) async fn run(
                 cuts.add_more(&edge, cut);
                 core.spawn(close(core.clone(), closed, settled.clone()));
             }
+            Order::Open => open(&edge, &mut fronts, waiting.take().unwrap_or_default()),
             Order::Publish(view) => edge.publish(view),
             Order::Take(publication) => take(&edge, publication, &taken, &cuts),
             Order::Hear(more) => orders.join(more),

@@ -60,6 +60,24 @@ fn a_table_outlives_the_process_and_the_feed_is_read_on() {
     assert_eq!(["h0.test", "h7.test", "h39999.test"].map(|host| ask(&router, host)), ["fine", "404", "fine"]);
 }
 
+/// A table that is behind may lead a host name to whom it belonged once (S6).
+#[test]
+fn nobody_is_served_before_the_file_was_read() {
+    let _alone = alone();
+    let origin = Origin::saying("fine");
+    let begins = [endpoints("svc_a", &[origin.address], 1), maps("a.test", "svc_a", 1)].concat();
+    let router = Setup::new().feed(Some(&begins)).start();
+    replace(&file(&router), &begins);
+    wait_record(router.folder(), "it is on record", |record| record["next"] != 0);
+    assert_eq!(ask(&router, "a.test"), "fine");
+    let more: String = (0..MANY).map(|n| maps(&format!("h{n}.test"), "svc_a", 1)).collect();
+    let router = router.launch_again(|dir| {
+        append(&dir.join("changes.jsonl"), &[more, tombstone("a.test", 2)].concat());
+    });
+    wait_for("it listens", wait::PATIENCE, || std::net::TcpStream::connect(router.address).ok());
+    assert_eq!(ask(&router, "a.test"), "404");
+}
+
 #[test]
 fn a_folder_that_takes_nothing_is_told_of_and_used_when_it_does() {
     let _alone = alone();

@@ -46,6 +46,14 @@ impl Router {
         setup.start()
     }
 
+    /// The same, with something done while there is none; not to wait until it is ready.
+    pub fn launch_again(self, meanwhile: impl FnOnce(&std::path::Path)) -> Router {
+        let Router { part, setup, .. } = self;
+        drop(part);
+        meanwhile(setup.dir.path());
+        setup.launch()
+    }
+
     /// Changes the configuration's file, and nothing else.
     pub fn change(&mut self, change: impl FnOnce(Setup) -> Setup) {
         let setup = std::mem::replace(&mut self.setup, Setup::new());

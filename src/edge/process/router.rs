@@ -37,7 +37,9 @@ pub(super) enum News {
     Explain(Box<Ask>, TellExplained),
     /// What a core does with a request that was asked about under this number.
     Explained(u64, Box<Explanation>),
-    /// A core serves as it was last configured.
+    /// The table is as the feed's file had it at the start, or as near to it as can be had.
+    CaughtUp,
+    /// A core serves as it was last configured, or could.
     CoreSettled,
     CoreIdle,
     CoreEnded(usize),
@@ -76,7 +78,7 @@ pub(super) struct Router {
     pub(super) slow: Vec<LogSource>,
     pub(super) top: Vec<TopSource>,
     shown: Shown,
-    /// Cores that have not yet taken up the last configuration.
+    /// Cores that have not yet taken up the last configuration; and, at the start, the feed that has not been read.
     unsettled: usize,
     /// What to tell, and whom, when they have.
     reloading: Option<(Reloaded, Vec<Tell>)>,
@@ -143,9 +145,9 @@ impl Router {
             );
             cores.push(started.map_err(|error| RunError::System { what: "a core's thread", error })?);
         }
-        let feed = follow(first.source, &mut cores, taken, &running.config, &shown)?;
+        let feed = follow(first.source, &mut cores, taken, (&running.config, &shown), news)?;
         Ok(Router {
-            unsettled: cores.len(),
+            unsettled: cores.len() + usize::from(feed.is_some()),
             running,
             cores,
             feed,
@@ -168,7 +170,7 @@ impl Router {
     pub(super) fn watch(mut self, heard: &mpsc::Receiver<News>) -> Result<(), RunError> {
         loop {
             match heard.recv() {
-                Ok(News::CoreSettled) => self.settled(),
+                Ok(News::CoreSettled | News::CaughtUp) => self.settled(),
                 Ok(News::Reload(tell)) => self.reload(tell),
                 Ok(News::Names) => self.publish(),
                 Ok(News::Explain(ask, tell)) => self.explain(&ask, tell),
@@ -191,7 +193,8 @@ impl Router {
         Ok(())
     }
 
-    /// A core serves as configured; with the last of them the start, or a reload, has come to its end.
+    /// A core serves as configured, or the feed has been read; with the last of them the start, or a reload, has come to its
+    /// end. No request is taken before: a table that is behind may lead it to whom its host name belonged once.
     fn settled(&mut self) {
         self.unsettled -= 1;
         if self.unsettled > 0 {
@@ -199,6 +202,7 @@ impl Router {
         }
         match self.reloading.take() {
             None => {
+                self.order(|_| Order::Open);
                 self.shown.readiness.clear("table");
                 event(Level::Info, "ready", &[]);
             }
@@ -314,7 +318,8 @@ impl Router {
                 Ok(News::CoreIdle | News::CoreEnded(_)) => busy -= 1,
                 Ok(News::Drain) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
                 Ok(
-                    News::CoreSettled
+                    News::CaughtUp
+                    | News::CoreSettled
                     | News::Reload(_)
                     | News::Names
                     | News::Explain(..)
@@ -379,8 +384,8 @@ fn follow(
     source: Source,
     cores: &mut [(CoreThread, Sender<Order>)],
     taken: Vec<Arc<Taken>>,
-    config: &Config,
-    shown: &Shown,
+    (config, shown): (&Config, &Shown),
+    news: &mpsc::Sender<News>,
 ) -> Result<Option<FeedThread>, RunError> {
     let (Feed::File(path), Source::Feed(stored, dir)) = (&config.state.feed, source) else { return Ok(None) };
     let mut mailboxes = Vec::new();
@@ -398,7 +403,7 @@ fn follow(
             mailbox.ring();
         }
     };
-    let (path, figures_of) = (path.clone(), shown.clone());
+    let (path, figures_of, news) = (path.clone(), shown.clone(), news.clone());
     let parts = FeedParts {
         path,
         dir,
@@ -408,8 +413,11 @@ fn follow(
         show: Box::new(move |table| figures_of.show(figures(table))),
         desk: Arc::clone(&shown.guards),
         held: limits::GUARD_HELD,
+        flush_every: Duration::from_millis(limits::FLUSH_EVERY_MS),
         stats: Arc::clone(&shown.feed),
         readiness: Arc::clone(&shown.readiness),
+        // Whoever cannot be told is draining.
+        caught_up: Box::new(move || drop(news.send(News::CaughtUp))),
     };
     let started = FeedThread::start(parts);
     started.map(Some).map_err(|error| RunError::System { what: "the feed's thread", error })

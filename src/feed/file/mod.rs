@@ -168,7 +168,16 @@ impl Follower {
             Ok(Read::Octets) => Look::More,
             Ok(Read::Nothing) => self.at_end(),
             Ok(Read::Others) => self.begin(Some(Begun::Rewritten)),
-            Err(error) => Look::Absent(error),
+            Err(error) => self.unreadable(error),
+        }
+    }
+
+    /// What cannot be read is waited for as long as nothing else is in its place.
+    fn unreadable(&mut self, error: io::Error) -> Look {
+        let now = std::fs::metadata(&self.path).ok().map(|now| identity(&now));
+        match self.open.take_if(|open| now != Some(open.identity)) {
+            Some(other) => self.begin(Some(Begun::Replaced { torn: other.lines.torn() })),
+            None => Look::Absent(error),
         }
     }
 

@@ -161,3 +161,16 @@ fn files_longer_than_a_reading_come_whole() {
     assert_eq!(got.len(), lines + 1);
     assert!(got[1..].iter().enumerate().all(|(at, got)| *got == format!("{}:{line}", at + 1)));
 }
+
+/// As with a disk that fails, or a server of files that has forgotten this one.
+#[test]
+fn what_cannot_be_read_is_waited_for_until_another_is_in_its_place() {
+    let mut world = World::new();
+    std::os::unix::fs::symlink("/proc/self/mem", &world.path).unwrap();
+    // Nothing is mapped at the address 0.
+    let [first, error] = world.read().try_into().unwrap();
+    assert_eq!(first, "First");
+    assert_eq!(world.read(), [error]);
+    world.replace("a\n");
+    assert_eq!(world.read(), ["Replaced { torn: 0 }", "1:a"]);
+}

@@ -38,6 +38,9 @@ pub(in crate::feed) struct Chores {
     retired: Vec<Waiting>,
     /// What is in none of the files though the feed was read beyond it, if that is not on record as it is.
     held: Option<Vec<Arc<Change>>>,
+    flush_every: Duration,
+    /// When a level was begun last, and after how many of the feed's lines.
+    flushed: (Instant, u64),
     trouble: Trouble,
     stats: Arc<FeedStats>,
 }
@@ -89,6 +92,7 @@ impl Chores {
     pub(in crate::feed) fn start(
         dir: PathBuf,
         manifest: Manifest,
+        flush_every: Duration,
         stats: Arc<FeedStats>,
         waker: Waker,
     ) -> io::Result<Chores> {
@@ -104,6 +108,8 @@ impl Chores {
             built: None,
             retired: Vec::new(),
             held: None,
+            flush_every,
+            flushed: (Instant::now(), 0),
             trouble: Trouble::default(),
             stats,
         })
@@ -127,6 +133,11 @@ impl Chores {
         self.is_alone = true;
     }
 
+    /// Something is held back: a restart must find it so, and not read it all anew as if nothing were.
+    pub(in crate::feed) fn keep_held(&mut self) {
+        self.is_alone |= self.manifest.base.is_none() && self.manifest.levels.is_empty();
+    }
+
     /// The table was published, and whatever was retired before goes when every core has it.
     pub(in crate::feed) fn published(&mut self, sequence: u64) {
         for waiting in &mut self.retired {
@@ -137,6 +148,11 @@ impl Chores {
     /// When to take the next turn though nothing happens.
     pub(in crate::feed) fn patience(&self, now: Instant) -> Option<Duration> {
         self.trouble.left(now)
+    }
+
+    /// The folder has not taken what it was last given.
+    pub(in crate::feed) fn is_in_trouble(&self) -> bool {
+        self.trouble.failures > 0
     }
 
     fn done(&mut self, done: Done, now: Instant) {
@@ -225,7 +241,9 @@ impl Chores {
         }
         let due = match table.due() {
             Some(Due::Flush) if self.built.is_none() => self.flush(table, &now),
-            None if (self.is_alone || self.frozen.is_some()) && self.built.is_none() => {
+            None if self.built.is_none()
+                && (self.is_alone || self.frozen.is_some() || self.is_flush_due(&now)) =>
+            {
                 self.flush(table, &now)
             }
             Some(Due::Merge(levels)) => table.merge(levels).ok().map(|work| (work, Kind::Merge)),
@@ -242,6 +260,7 @@ impl Chores {
     /// A flush that has failed is tried again as it was: what has come since is not in it, and its place in the feed is that
     /// of the first.
     fn flush(&mut self, table: &mut Table, now: &Now<'_>) -> Option<(Work, Kind)> {
+        self.flushed = (now.at, self.stats.lines.get());
         let is_again = self.frozen.is_some();
         if table.overlay_size().0 == 0 {
             self.is_alone = false;
@@ -260,6 +279,12 @@ impl Chores {
         let making = Making { kind, name: self.manifest.take_name() };
         self.housekeeper.begin(Job::Build { work: Box::new(work), name: making.name.clone(), paced });
         self.making = Some(making);
+    }
+
+    /// However little has come: a restart reads all of it once more, and serves nobody before.
+    fn is_flush_due(&self, now: &Now<'_>) -> bool {
+        let (at, lines) = self.flushed;
+        now.at.saturating_duration_since(at) >= self.flush_every && lines != self.stats.lines.get()
     }
 
     /// At most hourly, and only if there is something that it does not hold.

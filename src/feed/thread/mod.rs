@@ -47,8 +47,13 @@ pub struct FeedParts {
     pub desk: Arc<GuardDesk>,
     /// Changes that guards hold at most.
     pub held: usize,
+    /// How long what was read may be in memory alone.
+    pub flush_every: Duration,
     pub stats: Arc<FeedStats>,
     pub readiness: Arc<Readiness>,
+    /// Called once: every core has what the file had at the start, or nothing is to be waited for. Until then the table may
+    /// lead host names to services that have lost them.
+    pub caught_up: Box<dyn FnOnce() + Send>,
 }
 
 /// The running thread. It ends when this is dropped.
@@ -64,7 +69,20 @@ impl FeedThread {
     /// # Errors
     /// The machine lacks descriptors, inotify instances or threads.
     pub fn start(parts: FeedParts) -> io::Result<FeedThread> {
-        let FeedParts { path, dir, stored, cores, give, show, desk, held: most, stats, readiness } = parts;
+        let FeedParts {
+            path,
+            dir,
+            stored,
+            cores,
+            give,
+            show,
+            desk,
+            held: most,
+            flush_every,
+            stats,
+            readiness,
+            caught_up,
+        } = parts;
         let (follower, waker) = Follower::new(&path, stored.position())?;
         let Stored { table, manifest, held, is_stored } = stored;
         desk.open(waker.clone());
@@ -74,7 +92,8 @@ impl FeedThread {
             intake.guard();
         }
         intake.guards().restore(held, Instant::now());
-        let chores = Chores::start(dir.path().to_owned(), manifest, Arc::clone(&stats), waker.clone())?;
+        let folder = dir.path().to_owned();
+        let chores = Chores::start(folder, manifest, flush_every, Arc::clone(&stats), waker.clone())?;
         let refused = Refused::new(&path, dir.path(), Arc::clone(&stats));
         let stop = Arc::<AtomicBool>::default();
         readiness.set(READY, format!("{} has not been read yet", path.display()));
@@ -89,6 +108,7 @@ impl FeedThread {
             publisher: Publisher::new(cores, give, Arc::clone(&stats)),
             show,
             start: Start { began: Instant::now(), told: Instant::now(), state: StartState::Reading },
+            caught_up: CaughtUp(Some(caught_up)),
             absent: None,
             refused,
             full: Allowance::new(1, Duration::from_millis(limits::FULL_TOLD_MS)),
@@ -127,6 +147,7 @@ struct Feed {
     publisher: Publisher,
     show: Box<dyn FnMut(&Table) + Send>,
     start: Start,
+    caught_up: CaughtUp,
     /// Why there is nothing to read, if that has been told.
     absent: Option<String>,
     refused: Refused,
@@ -134,6 +155,23 @@ struct Feed {
     stop: Arc<AtomicBool>,
     stats: Arc<FeedStats>,
     readiness: Arc<Readiness>,
+}
+
+/// Whom to tell that nobody need wait for the first reading any longer; told in any case, at the latest when the thread ends.
+struct CaughtUp(Option<Box<dyn FnOnce() + Send>>);
+
+impl CaughtUp {
+    fn tell(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell();
+        }
+    }
+}
+
+impl Drop for CaughtUp {
+    fn drop(&mut self) {
+        self.tell();
+    }
 }
 
 /// How far the first reading has come.
@@ -185,6 +223,9 @@ impl Feed {
         if let Some(place) = self.follower.place() {
             self.stats.line.set(place.line);
             self.stats.offset.set(place.offset);
+        }
+        if self.intake.guards().is_holding() {
+            self.chores.keep_held();
         }
         if is_another || !entered.is_empty() {
             let cut = self.intake.take_cut();

@@ -20,6 +20,7 @@ impl Feed {
                 self.start.state = StartState::Done;
                 self.intake.guard();
                 self.readiness.clear(READY);
+                self.caught_up.tell();
                 let fields = [
                     ("file.path", path.into()),
                     ("ringway.feed.lines", self.stats.lines.get().into()),
@@ -87,6 +88,8 @@ impl Feed {
         if self.absent.as_ref() == Some(&why) {
             return;
         }
+        // What is known is the best there is.
+        self.caught_up.tell();
         let path = self.path.display().to_string();
         if self.start.state == StartState::Reading {
             self.readiness.set(READY, format!("{path} cannot be read: {why}; it is waited for"));
@@ -102,6 +105,10 @@ impl Feed {
 
     pub(super) fn tell_full(&mut self, why: &str) {
         self.stats.full.inc();
+        if self.chores.is_in_trouble() {
+            // There may be no room for long.
+            self.caught_up.tell();
+        }
         let now = Instant::now();
         self.full.over(now);
         if self.full.take(now) {

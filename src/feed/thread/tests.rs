@@ -60,6 +60,11 @@ fn emptied(services: std::ops::Range<usize>) -> String {
 impl World {
     /// A feed of services with an endpoint each, all of which has been read.
     fn new() -> World {
+        World::flushing(Duration::from_secs(3_600))
+    }
+
+    /// What was read is in memory alone for so long at most.
+    fn flushing(flush_every: Duration) -> World {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("changes.jsonl");
         fs::write(&path, (0..SERVICES).map(|n| host(n) + &set(n, 1, 1)).collect::<String>()).unwrap();
@@ -85,8 +90,10 @@ impl World {
             show: Box::new(|_| ()),
             desk: Arc::clone(&desk),
             held: HELD,
+            flush_every,
             stats: Arc::clone(&stats),
             readiness: Arc::clone(&readiness),
+            caught_up: Box::new(|| ()),
         };
         let world = World { dir, desk, stats, published, _thread: FeedThread::start(parts).unwrap() };
         wait_until("the feed was read", || readiness.is_ready());
@@ -131,7 +138,7 @@ impl World {
     }
 }
 
-fn wait_until(what: &str, is_it: impl Fn() -> bool) {
+fn wait_until(what: &str, mut is_it: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_it() {
         assert!(Instant::now() < deadline, "never: {what}");
@@ -210,4 +217,23 @@ fn what_cannot_be_read_again_is_let_through_and_nothing_waits() {
         endpoints(publication, 150 + limits::GUARD_SPANS) == 0
     });
     assert_eq!((world.stats.passed.get(), world.stats.let_through.get()), (limits::GUARD_SPANS as u64, 1));
+}
+
+/// The same keys again and again never fill the overlay, but what a restart has to read must not grow with them.
+#[test]
+fn what_was_read_comes_on_record_in_time_however_few_keys_it_has() {
+    let world = World::flushing(Duration::from_millis(50));
+    let line = |world: &World| {
+        let record = fs::read(world.dir.path().join("state/manifest.json")).ok()?;
+        serde_json::from_slice::<serde_json::Value>(&record).ok()?["feed"]["line"].as_u64()
+    };
+    let mut version = 2;
+    for _ in 0..3 {
+        let before = line(&world).unwrap_or_default();
+        wait_until("its place is on record", || {
+            version += 1;
+            world.append(&set(0, 1, version));
+            line(&world).is_some_and(|line| line > before + 1)
+        });
+    }
 }
