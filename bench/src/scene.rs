@@ -39,6 +39,8 @@ pub struct Scene {
     /// The file whose changes the router follows; it has none.
     pub changes: Option<PathBuf>,
     hosts_argument: String,
+    /// A host name that every peer knows, instead of the first of all.
+    probe: Option<String>,
     _origin: Owned,
 }
 
@@ -87,6 +89,7 @@ impl Scene {
             neighbours,
             changes: None,
             hosts_argument,
+            probe: None,
             _origin: origin,
         })
     }
@@ -95,16 +98,18 @@ impl Scene {
         self.dir.path()
     }
 
-    /// From now on these of the data set are asked for.
+    /// From now on these of the data set are asked for, the first of them to see whether a peer answers.
     pub fn ask_for(&mut self, hosts: &[String]) -> Result<(), Failure> {
         let file = self.write("asked.txt", &(hosts.join("\n") + "\n"))?;
         self.hosts_argument = file.display().to_string();
+        self.probe = hosts.first().cloned();
         Ok(())
     }
 
     /// A host name that every peer knows.
     pub fn probe_host(&self) -> String {
-        self.data_set.as_ref().map_or_else(|| self.hosts[0].clone(), DataSet::first_host)
+        let first = || self.data_set.as_ref().map_or_else(|| self.hosts[0].clone(), DataSet::first_host);
+        self.probe.clone().unwrap_or_else(first)
     }
 
     /// What the generator's `--hosts` takes.
