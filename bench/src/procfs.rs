@@ -66,12 +66,12 @@ fn cpu_time_of_one(pid: u32) -> Result<CpuTime, Failure> {
     Ok(CpuTime { on_cpu_ns, user_ticks, system_ticks })
 }
 
-/// Nanoseconds on a CPU of the threads of `pid` by the name `thread`.
+/// Nanoseconds on a CPU of the threads of `pid` whose names begin with `thread`.
 pub fn thread_ns(pid: u32, thread: &str) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
     threads
         .map(|entry| entry.path())
-        .filter(|path| fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim_end() == thread))
+        .filter(|path| fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with(thread)))
         .filter_map(|path| first_number(&fs::read_to_string(path.join("schedstat")).ok()?))
         .sum()
 }
