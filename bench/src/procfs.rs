@@ -67,13 +67,18 @@ fn cpu_time_of_one(pid: u32) -> Result<CpuTime, Failure> {
 }
 
 /// Nanoseconds on a CPU of the threads of `pid` whose names begin with `thread`.
-pub fn thread_ns(pid: u32, thread: &str) -> u64 {
+///
+/// # Errors
+/// There is none.
+pub fn thread_ns(pid: u32, thread: &str) -> Result<u64, Failure> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
-    threads
+    let each: Vec<u64> = threads
         .map(|entry| entry.path())
         .filter(|path| fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with(thread)))
         .filter_map(|path| first_number(&fs::read_to_string(path.join("schedstat")).ok()?))
-        .sum()
+        .collect();
+    let lacks = || Failure::Proc { pid, path: "task", what: format!("no thread {thread}") };
+    if each.is_empty() { Err(lacks()) } else { Ok(each.iter().sum()) }
 }
 
 /// utime and stime, fields 14 and 15 of proc_pid_stat(5). The second field, a name, may hold spaces and

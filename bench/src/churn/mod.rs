@@ -78,7 +78,7 @@ pub fn run(options: &Options, scene: &mut Scene) -> Result<Vec<Figure>, Failure>
     let load = |seconds| half_load::load(rate, seconds);
     let ringway = start(Idle::Park)?;
     let stage = Stage { scene, ringway: &ringway, appender: &appender, progress: &progress };
-    let core = stage.windows("CPU time", cpu_plan, load(options.seconds), || Ok(core_time(&ringway)))?;
+    let core = stage.windows("CPU time", cpu_plan, load(options.seconds), || core_time(&ringway))?;
     drop(ringway);
     let ringway = start(Idle::Adaptive)?;
     let stage = Stage { scene, ringway: &ringway, appender: &appender, progress: &progress };
@@ -94,8 +94,8 @@ pub fn run(options: &Options, scene: &mut Scene) -> Result<Vec<Figure>, Failure>
 }
 
 /// Of the router's one core.
-fn core_time(ringway: &Running) -> CpuTime {
-    CpuTime { on_cpu_ns: thread_ns(ringway.pid(), "core-0"), ..CpuTime::default() }
+fn core_time(ringway: &Running) -> Result<CpuTime, Failure> {
+    Ok(CpuTime { on_cpu_ns: thread_ns(ringway.pid(), "core-0")?, ..CpuTime::default() })
 }
 
 /// Hosts that no change of the run takes from their service.

@@ -77,8 +77,8 @@ impl Sums {
             apply: Histogram::of(ringway, APPLY)?,
             switches_ns: ringway.counter("ringway_table_switch_nanoseconds_total")?,
             written: ringway.counter("ringway_table_written_octets_total")?,
-            feed_ns: thread_ns(ringway.pid(), "feed"),
-            housekeeper_ns: thread_ns(ringway.pid(), "housekeeper"),
+            feed_ns: thread_ns(ringway.pid(), "feed")?,
+            housekeeper_ns: thread_ns(ringway.pid(), "housekeeper")?,
             appended: appender.appended(),
         })
     }
