@@ -11,7 +11,7 @@ mod common;
 
 use std::{hint::black_box, path::Path, sync::Arc};
 
-use common::{Names, ROUNDS, build, cpu_nanoseconds, dataset, endpoint, median, service, shuffle};
+use common::{Names, ROUNDS, RequestWork, asked, build, cpu_nanoseconds, dataset, endpoint, median, service};
 use ringway_state::{Table, View, id::Region, snapshot::Snapshot};
 
 /// Look-ups of a measurement.
@@ -29,13 +29,13 @@ fn main() {
     build(&data, Path::new(&path));
     let view = Table::with_base(Arc::new(Snapshot::open(Path::new(&path)).unwrap()), &local).publish();
     let names = Names::shuffled(&data);
-    let work = Work::new();
+    let work = RequestWork::new();
     for readings in WORKS {
         measure(&view, &names, &work, readings);
     }
 }
 
-fn measure(view: &View, names: &Names, work: &Work, readings: usize) {
+fn measure(view: &View, names: &Names, work: &RequestWork, readings: usize) {
     let largest = BATCHES.into_iter().max().unwrap();
     let count = LOOKUPS.min(names.count()) / largest * largest;
     let run = |each: &mut dyn FnMut(usize, usize) -> usize| {
@@ -53,13 +53,7 @@ fn measure(view: &View, names: &Names, work: &Work, readings: usize) {
     };
     let alone = |_, at| work.go(at, readings);
     let single = |item, at| work.go(at + look(item), readings);
-    let asked = |item: usize, at| {
-        let expected = view.expect(names.get(item));
-        let at = work.go(at, readings / 2);
-        view.expect_more(expected);
-        let at = work.go(at, readings - readings / 2);
-        at + look(item)
-    };
+    let asked = |item: usize, at| asked(view, names.get(item), at, (work, readings)) + look(item);
     let batched = |batch: usize| {
         let mut expected = Vec::with_capacity(batch);
         move |item: usize, at| {
@@ -82,28 +76,5 @@ fn measure(view: &View, names: &Names, work: &Work, readings: usize) {
     println!("  one by one {:6.1} ns, each asked for during the work before it {:6.1} ns", of(1), of(2));
     for (column, batch) in (3..).zip(BATCHES) {
         println!("  {batch:3} asked for at once {:6.1} ns", of(column));
-    }
-}
-
-/// A ring through 256 KiB, a line a step.
-struct Work(Vec<[usize; 8]>);
-
-impl Work {
-    fn new() -> Self {
-        let lines = (256 << 10) / size_of::<[usize; 8]>();
-        let mut order: Vec<usize> = (0..lines).collect();
-        shuffle(&mut order);
-        let mut ring = vec![[0; 8]; lines];
-        for (&here, &next) in order.iter().zip(order.iter().cycle().skip(1)) {
-            ring[here][0] = next;
-        }
-        Self(ring)
-    }
-
-    fn go(&self, mut at: usize, readings: usize) -> usize {
-        for _ in 0..readings {
-            at = self.0[at][0];
-        }
-        at
     }
 }

@@ -117,6 +117,37 @@ impl Names {
     }
 }
 
+/// The work of a request, which waits for the answer before: a ring through 256 KiB, a line a step.
+pub struct RequestWork(Vec<[usize; 8]>);
+
+impl RequestWork {
+    pub fn new() -> Self {
+        let lines = (256 << 10) / size_of::<[usize; 8]>();
+        let mut order: Vec<usize> = (0..lines).collect();
+        shuffle(&mut order);
+        let mut ring = vec![[0; 8]; lines];
+        for (&here, &next) in order.iter().zip(order.iter().cycle().skip(1)) {
+            ring[here][0] = next;
+        }
+        Self(ring)
+    }
+
+    pub fn go(&self, mut at: usize, readings: usize) -> usize {
+        for _ in 0..readings {
+            at = self.0[at][0];
+        }
+        at
+    }
+}
+
+/// So many readings of work, during which `view` is asked to have `name` at hand.
+pub fn asked(view: &View, name: &[u8], at: usize, (work, readings): (&RequestWork, usize)) -> usize {
+    let expected = view.expect(name);
+    let at = work.go(at, readings / 2);
+    view.expect_more(expected);
+    work.go(at, readings - readings / 2)
+}
+
 pub fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]

@@ -260,6 +260,7 @@ fn ask_everything(view: &crate::View) {
     for key in world::all_keys() {
         let change = view.change(&key);
         assert!(change.is_none_or(|change| change.record.key() == key));
+        view.expect_more(view.expect(key.name().as_bytes()));
         if let crate::record::Key::Host(name) = &key
             && let Some(crate::HostHit::Service(service)) = view.host(name.as_str().as_bytes())
         {

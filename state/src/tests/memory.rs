@@ -44,6 +44,7 @@ static COUNTING: Counting = Counting;
 fn ask_all(view: &View, hosts: &[String]) -> usize {
     let mut sum = 0;
     for name in hosts {
+        view.expect_more(view.expect(name.as_bytes()));
         sum += match view.host(name.as_bytes()) {
             Some(HostHit::Service(service)) => {
                 let endpoints = service.endpoints(view.local());

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Endpoints, HostHit, ServiceRef, View};
+use super::{Endpoints, Expected, HostHit, ServiceRef, View};
 use crate::{
     filter::{Filter, Probe},
     record::{Change, HostValue, Key, Record},
@@ -57,6 +57,19 @@ impl View {
         }
         let (base, hash) = base?;
         self.base_hit(base.host_under(hash, name)?)
+    }
+
+    /// What the overlay has is asked for no sooner than it is read: it is small, and mostly at hand.
+    #[inline(never)]
+    pub(super) fn expect_in_layers(&self, name: &[u8]) -> Expected {
+        let hash = self.keys.hasher.hash(name);
+        let probe = Probe::new(hash);
+        let level = self.filters.iter().position(|filter| filter.may_have(probe));
+        let file = level.unwrap_or(self.levels.len());
+        if let Some(file) = self.levels.get(file).or(self.base.as_ref()) {
+            file.fetch_line_under(hash);
+        }
+        Expected { hash, file }
     }
 
     fn overlay_hit<'v>(&'v self, change: &'v Change) -> Option<HostHit<'v>> {

@@ -68,7 +68,12 @@ pub enum By {
 
 /// A host name that will be looked up soon ([`View::expect`]).
 #[derive(Debug, Clone, Copy)]
-pub struct Expected(u64);
+pub struct Expected {
+    /// As the file has it that will most likely answer.
+    hash: u64,
+    /// Of the levels, newest first; the base behind them.
+    file: usize,
+}
 
 impl View {
     pub(crate) fn new(
@@ -128,14 +133,18 @@ impl View {
     /// changes what a look-up finds.
     #[inline]
     pub fn expect(&self, name: &[u8]) -> Expected {
-        Expected(self.base.as_deref().map_or(0, |base| base.fetch_line(name)))
+        if self.is_bare || !self.is_one_seed {
+            let hash = self.base.as_deref().map_or(0, |base| base.fetch_line(name));
+            return Expected { hash, file: self.levels.len() };
+        }
+        self.expect_in_layers(name)
     }
 
     /// Asks for what the look-up reads next. A view other than the one that was asked before is as good.
     #[inline]
     pub fn expect_more(&self, expected: Expected) {
-        if let Some(base) = self.base.as_deref() {
-            base.fetch_entry(expected.0);
+        if let Some(file) = self.levels.get(expected.file).or(self.base.as_ref()) {
+            file.fetch_entry(expected.hash);
         }
     }
 
