@@ -21,7 +21,7 @@ use crate::observe::access::LogSink;
 use crate::observe::top::TopSink;
 use crate::observe::{CoreMetrics, ServiceErrors};
 use crate::proto::trace::IdSource;
-use crate::runtime::{Core, Listener, Receiver};
+use crate::runtime::{Core, Listener, Receiver, machine};
 
 /// What the main thread tells a core.
 pub(super) enum Order {
@@ -123,12 +123,11 @@ pub(super) async fn run(
 /// Routes by what the feed has published, tells it so, and has cut what must not go on.
 fn take(edge: &Rc<Edge>, publication: Publication, taken: &Taken, cuts: &Rc<Cuts>) {
     let Publication { sequence, view, cut } = publication;
-    let began = Instant::now();
+    let before = machine::thread_cpu();
     edge.publish(view);
-    let done = Instant::now();
-    taken.take(sequence, done);
+    taken.take(sequence, Instant::now());
     edge.metrics.table_publication.set(sequence);
-    edge.metrics.switched(done.saturating_duration_since(began));
+    edge.metrics.switched(machine::thread_cpu().saturating_sub(before));
     cuts.add(edge, sequence, cut);
 }
 

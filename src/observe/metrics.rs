@@ -119,9 +119,9 @@ scalars! {
         table_core_overlay_octets: Gauge,
         /// States of the route table taken up from the feed.
         table_switches: Counter,
-        /// Nanoseconds that took in all.
+        /// Nanoseconds of CPU time that took in all.
         table_switch_nanoseconds: Counter,
-        /// Nanoseconds that the longest of them took.
+        /// Nanoseconds of CPU time that the longest of them took.
         table_switch_longest_nanoseconds: Gauge,
         /// Requests tried a second time.
         second_attempts: Counter,
@@ -208,7 +208,7 @@ impl CoreMetrics {
         self.failures.0[reason as usize].inc();
     }
 
-    /// Counts that the core took up a state of the route table.
+    /// Counts that the core took up a state of the route table, and its CPU time for it.
     pub fn switched(&self, took: Duration) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.table_switches.inc();

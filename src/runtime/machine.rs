@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 use super::ring::kernel::{Kernel, Kind, Op, Token, Wait};
 use super::ring::uring::{BUFFER_OCTETS, Uring};
 use crate::limits;
@@ -139,17 +141,19 @@ fn release() -> String {
     release.trim().to_owned()
 }
 
-/// The CPUs that this process may run on, ascending.
-#[allow(unsafe_code)] // std does not tell which
+/// The CPUs that the calling thread may run on, ascending.
 pub fn cpus() -> Vec<usize> {
-    // SAFETY: an all-zero cpu_set_t is the empty set, and the call writes at most its size.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
-        set
-    };
-    // SAFETY: `CPU_ISSET` only reads within the set for numbers below CPU_SETSIZE.
-    (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
+    let set = sched_getaffinity(None).unwrap_or_default();
+    (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Leaves these CPUs to others: the calling thread, and those that it starts from now on, run on the rest. Where there is no
+/// rest, they stay where they are.
+pub fn leave(cpus: &[usize]) {
+    let mut rest = sched_getaffinity(None).unwrap_or_default();
+    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| rest.unset(*cpu));
+    // The kernel refuses an empty set.
+    let _ = sched_setaffinity(None, &rest);
 }
 
 /// How often the calling thread has waited for the disk to bring a page of memory.

@@ -52,3 +52,30 @@ fn too_few_descriptors_are_told_with_the_mending() {
     let said = router.part.said();
     assert!(said.contains("300 file descriptors") && said.contains("ulimit -n 20000"), "{said}");
 }
+
+/// What is no core's work runs where no core is pinned, if there is such a CPU.
+#[test]
+fn other_threads_leave_the_cores_their_cpus() {
+    let mine = ringway::runtime::machine::cpus();
+    let (core, rest) = mine.split_first().unwrap();
+    let others = if rest.is_empty() { &mine } else { rest };
+    let router = Setup::new().set("cores", serde_json::json!([core])).start();
+    let threads = std::fs::read_dir(format!("/proc/{}/task", router.part.pid())).unwrap();
+    let (of_cores, of_others): (Vec<_>, Vec<_>) = threads
+        .map(|thread| name_and_cpus(&thread.unwrap().path()))
+        .partition(|(name, _)| name.starts_with("core-"));
+    for (threads, cpus) in [(of_cores, std::slice::from_ref(core)), (of_others, others)] {
+        assert!(!threads.is_empty());
+        threads.iter().for_each(|thread| assert_eq!(thread.1, cpus, "{}", thread.0));
+    }
+}
+
+/// Of a thread's folder in /proc.
+fn name_and_cpus(thread: &std::path::Path) -> (String, Vec<usize>) {
+    let read = |file| std::fs::read_to_string(thread.join(file)).unwrap();
+    let status = read("status");
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let ranges = list.trim().split(',').map(|range| range.split_once('-').unwrap_or((range, range)));
+    let cpus = ranges.flat_map(|(first, last)| first.parse().unwrap()..=last.parse().unwrap());
+    (read("comm"), cpus.collect())
+}

@@ -130,6 +130,8 @@ fn serve(path: &Path, config: Config) -> Result<(), RunError> {
         Some(stored) => stored.table.publish().base().cloned(),
     };
     warn_if(base.as_deref().and_then(kept_out_of_memory));
+    // All CPUs have verified the table; from here on, what is not a core's work shall not delay it.
+    machine::leave(&cpus);
     let (news, heard) = mpsc::channel();
     let names = Arc::<NameStats>::default();
     let (path, unix) = (path.to_owned(), Vec::new());
