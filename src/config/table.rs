@@ -91,8 +91,8 @@ fn sockets() -> Vec<Row> {
             "listeners[].trusted_proxies",
             "(none)",
             blocks(),
-            "peers whose `X-Forwarded-*` and `Forwarded` are \
-             believed and appended to; all others' are replaced",
+            "peers whose `X-Forwarded-*` and `Forwarded` are believed: `X-Forwarded-For` is continued with the peer's \
+             address, the others go on as they came; all other peers' are replaced, and their `Forwarded` removed",
         ),
         row(
             "listeners[].internal_from",
@@ -216,7 +216,7 @@ fn resolver() -> Vec<Row> {
         "resolver.servers",
         "(those of /etc/resolv.conf)",
         list("DNS servers as in `[\"10.0.0.53:53\"]`", &address("", IP_AND_PORT), 0),
-        "who is asked for the addresses of endpoints' names",
+        "who is asked for the addresses of endpoints' names; /etc/hosts is read only where none are named here",
     )]
 }
 

@@ -71,6 +71,9 @@ impl Failure {
     /// A request body that broke off between client and origin.
     pub(super) fn of_upload(broken: Broken) -> Failure {
         Failure::from(match broken {
+            Broken::Malformed(error @ BodyError::TrailersTooLarge) => {
+                return Failure { reason: Reason::HeadTooLarge, detail: Some(Detail::Body(error)) };
+            }
             Broken::Malformed(error) => {
                 return Failure { reason: Reason::BodyMalformed, detail: Some(Detail::Body(error)) };
             }

@@ -133,8 +133,9 @@ async fn serve_request(edge: &Edge, client: &mut Client, scratch: &mut Scratch) 
     log::finish(edge, client, scratch, &identity, &record, reason);
     drop(in_flight);
     if cut {
-        // Without a length or chunks, only a reset tells a response that was cut from one that is whole.
-        if record.until_close.get() {
+        // Without a length or chunks, only a reset tells a response that was cut from one that is whole; and who has stopped
+        // reading is not waited for again.
+        if record.until_close.get() || matches!(reason, Some(Reason::BodyStalled | Reason::BodySlow)) {
             client.stream.reset();
         }
     } else if !goes_on {

@@ -83,12 +83,16 @@ impl Relay<'_> {
     /// Sends `out`, which may hold a head already, and the body behind it. What came together goes out together.
     pub(super) async fn run(mut self, body: &mut BodyReader, mut out: Vec<u8>) -> Result<(), Broken> {
         loop {
-            match body.next(self.from.0.octets()).map_err(Broken::Malformed)? {
+            let step = body.next(self.from.0.octets()).map_err(Broken::Malformed)?;
+            if let BodyStep::Data(data) = &step {
+                self.content.set(self.content.get() + data.len() as u64);
+            }
+            // Whether it has come or is only announced.
+            if self.content.get().saturating_add(body.announced()) > self.most {
+                return Err(Broken::TooLarge);
+            }
+            match step {
                 BodyStep::Data(data) => {
-                    self.content.set(self.content.get() + data.len() as u64);
-                    if self.content.get() > self.most {
-                        return Err(Broken::TooLarge);
-                    }
                     out = self.pass_on(data, out).await?;
                 }
                 BodyStep::End { used } => {

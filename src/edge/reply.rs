@@ -140,7 +140,7 @@ pub(super) fn problem(
 ) {
     let Some(kind) = failure.problem() else { return };
     let detail = failure.detail.map(|error| error.to_string()).unwrap_or_default();
-    // Of a head that did not arrive whole, nothing is known.
+    // Of a head that was refused, only the method may be known.
     let head = (!scratch.octets.is_empty()).then_some(&scratch.head);
     let instance = head.map_or(b"".as_slice(), |head| head.path(&scratch.octets));
     let problem = Problem { kind, detail: &detail, instance, request_id: &identity.request_id };
@@ -148,7 +148,10 @@ pub(super) fn problem(
     let reply = ProblemReply {
         date: &edge.date(),
         keep_alive: goes_on,
-        head_only: head.is_some_and(|head| head.method() == Method::Head),
+        head_only: match head {
+            Some(head) => head.method() == Method::Head,
+            None => client.reader.octets().trim_ascii_start().starts_with(b"HEAD "),
+        },
         fields,
     };
     let mut out = edge.core.head_buffer();

@@ -181,7 +181,7 @@ fn escape(json: &mut String, text: &str) {
     }
 }
 
-/// The reason phrases of RFC 9110, 15 for the codes above.
+/// The reason phrases of RFC 9110, 15, and of RFC 6585 and RFC 5842, for the codes above.
 fn reason(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",
@@ -200,6 +200,7 @@ fn reason(status: u16) -> &'static str {
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
         505 => "HTTP Version Not Supported",
+        508 => "Loop Detected",
         _ => "",
     }
 }
@@ -221,6 +222,7 @@ mod tests {
         ProblemKind::LengthRequired,
         ProblemKind::ContentTooLarge,
         ProblemKind::TargetTooLong,
+        ProblemKind::ExpectationFailed,
         ProblemKind::Misdirected,
         ProblemKind::HeadTooLarge,
         ProblemKind::Internal,
@@ -231,6 +233,7 @@ mod tests {
         ProblemKind::Overloaded,
         ProblemKind::OriginTimeout,
         ProblemKind::VersionNotSupported,
+        ProblemKind::LoopDetected,
     ];
 
     fn id() -> RequestId {
@@ -241,6 +244,7 @@ mod tests {
     fn every_kind_is_a_whole_response_with_its_own_type() {
         let (id, date) = (id(), HttpDate::from_unix_seconds(0));
         let mut types = std::collections::HashSet::new();
+        assert_eq!(KINDS.len(), ProblemKind::LoopDetected as usize + 1);
         for &kind in KINDS {
             let problem = Problem { kind, detail: "why", instance: b"/x", request_id: &id };
             let mut out = Vec::new();

@@ -143,6 +143,33 @@ fn an_unknown_host_is_told_so_and_nothing_more() {
     assert_eq!(missed, 8);
 }
 
+/// Whatever is wrong with the head (RFC 9110, 9.3.2).
+#[test]
+fn an_error_that_answers_head_has_no_content() {
+    let router = Setup::new().set("timeouts.request_head", "500ms").start();
+    for (status, head) in [
+        (400, "HEAD / HTTP/1.1\r\n\r\n".to_owned()),
+        (400, "HEAD / HTTP/1.1\r\nHost: a b\r\n\r\n".to_owned()),
+        (400, "\r\nHEAD / HTTP/1.1\r\nHost: a.test\r\nContent-Length: +1\r\n\r\n".to_owned()),
+        (400, "HEAD / HTTP/1.1\r\nHost: a.test\r\na b: c\r\n\r\n".to_owned()),
+        (400, "HEAD https://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n".to_owned()),
+        (404, "HEAD / HTTP/1.1\r\nHost: b.test\r\nConnection: close\r\n\r\n".to_owned()),
+        (408, "HEAD / HTTP/1.1\r\nHost: a.te".to_owned()),
+        (414, format!("HEAD /{} HTTP/1.1\r\nHost: a.test\r\n\r\n", "x".repeat(9000))),
+        (417, "HEAD / HTTP/1.1\r\nHost: a.test\r\nExpect: more\r\n\r\n".to_owned()),
+        (431, format!("HEAD / HTTP/1.1\r\nHost: a.test\r\na: {}\r\n\r\n", "x".repeat(40_000))),
+        (501, "HEAD / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: gzip\r\n\r\n".to_owned()),
+        (505, "HEAD / HTTP/2.0\r\nHost: a.test\r\n\r\n".to_owned()),
+    ] {
+        let mut client = router.connect();
+        client.send(&head).unwrap();
+        let got = client.rest().unwrap();
+        let got = String::from_utf8_lossy(&got);
+        assert!(got.starts_with(&format!("HTTP/1.1 {status} ")), "{head}: {got}");
+        assert!(got.ends_with("\r\n\r\n") && got.matches("\r\n\r\n").count() == 1, "{head}: {got}");
+    }
+}
+
 /// Three services, each with host names and an origin of its own, behind clients that mix them on kept connections.
 #[test]
 fn a_tenant_gets_its_own_requests_only() {

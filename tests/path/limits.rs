@@ -60,6 +60,34 @@ fn chunks_beyond_the_limit_are_refused_when_they_come() {
 
 /// A body without end is cut where it gets too long, and costs no memory on its way there.
 #[test]
+fn a_chunk_beyond_the_limit_is_refused_when_it_is_announced() {
+    let (router, origin) = bounded(1000);
+    for size in ["3e9", "FFFFFFFFFFFFFFFF", "3\r\nabc\r\n3e6"] {
+        let mut client = router.connect();
+        let got = client.ask(format!("{POST}Transfer-Encoding: chunked\r\n\r\n{size}\r\n"));
+        assert_eq!((got.status, got.head.get("connection")), (413, Some("close")), "{size}");
+    }
+    assert_eq!(too_large(&router), 3);
+    wait_until("what the origin was told of them is broken off", || origin.open() == 0);
+}
+
+#[test]
+fn trailers_beyond_the_bound_are_refused() {
+    let (router, origin) = bounded(1000);
+    let ask = |octets: usize| {
+        let line = format!("X-Long: {}\r\n", "x".repeat(octets));
+        let head = format!("{POST}Transfer-Encoding: chunked\r\n\r\n");
+        router.connect().ask(format!("{head}1\r\nx\r\n0\r\n{line}\r\n"))
+    };
+    assert_eq!(ask(8000).text(), "1");
+    let got = ask(9000);
+    assert_eq!((got.status, got.head.get("connection")), (431, Some("close")));
+    let detail = got.problem()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains("trailer section is longer than 8 KiB"), "{detail}");
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[test]
 fn an_endless_upload_ends() {
     const MOST: u64 = 4 << 20;
     let (tell, told) = std::sync::mpsc::channel();

@@ -95,7 +95,10 @@ fn a_reader_that_stands_still_is_cut() {
     client.send("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").unwrap();
     client.response_head().unwrap();
     wait_until("the reader is given up", || failures(&router, "body_stalled") == 1);
+    let given_up = std::time::Instant::now();
     wait_until("the origin's connection is closed", || origin.open() == 0);
+    router.wait_metric("ringway_connections_open", 0);
+    assert!(given_up.elapsed() < Duration::from_secs(4), "waited again for who has stopped reading");
     assert!(client.exactly(64 << 20).is_err(), "a body that was cut looks whole");
     router.wait_quiet();
 }

@@ -80,6 +80,17 @@ impl BodyReader {
         }
     }
 
+    /// Octets of content that must still come before the body can end, as far as the framing has told: of a chunked body,
+    /// the rest of its chunk.
+    #[must_use]
+    pub fn announced(&self) -> u64 {
+        match &self.left {
+            Left::Octets(left) => *left,
+            Left::Chunks(decoder) => decoder.announced(),
+            Left::UntilClose => 0,
+        }
+    }
+
     /// Whether the body has ended, so that no further octet is part of it.
     #[must_use]
     pub fn is_done(&self) -> bool {

@@ -102,6 +102,11 @@ impl ChunkedDecoder {
         self.state == State::End
     }
 
+    /// Octets of the chunk to come; of a size that is being read, at least as many.
+    pub(super) fn announced(&self) -> u64 {
+        self.size
+    }
+
     /// Trailer lines, each ended by CRLF, once the body is done: those that frame, route or concern the
     /// gateway are left out.
     pub(super) fn trailers(&self) -> &[u8] {

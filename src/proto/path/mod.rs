@@ -29,8 +29,8 @@ pub enum PathError {
     /// `%C0%AE` and the like (RFC 3629, 3).
     #[error("the path holds a dot, slash, backslash or NUL in UTF-8 that is longer than it must be")]
     Overlong,
-    /// `..;`, a name to some, and the way up to those that drop parameters first.
-    #[error("the path holds a dot segment with parameters")]
+    /// `..;`, a name to some, and the way up to those that drop parameters or blanks first.
+    #[error("the path holds a dot segment with parameters or blanks behind it")]
     DotParameters,
     /// More `..` than there is above.
     #[error("the path leads out of the root")]
@@ -114,6 +114,7 @@ impl NormalPath {
             let up = match name {
                 b"." => false,
                 b".." => true,
+                _ if is_dots_to_some(name) => return Err(PathError::DotParameters),
                 _ => {
                     self.resolved.push(b'/');
                     self.resolved.extend_from_slice(sent);
@@ -204,27 +205,54 @@ fn escape(digits: [u8; 2], out: &mut Vec<u8>) -> Result<(), PathError> {
     Ok(())
 }
 
-/// U+002E, U+002F, U+005C and U+0000 in two octets instead of one.
-const OVERLONG: [&[u8]; 4] = [b"%C0%AE", b"%C0%AF", b"%C1%9C", b"%C0%80"];
+/// Whether a name is a dot segment once encoded parameters or blanks are dropped from its end.
+fn is_dots_to_some(name: &[u8]) -> bool {
+    let dots = name.iter().take_while(|&&octet| octet == b'.').count();
+    let (escapes, rest) = name[dots..].as_chunks::<3>();
+    let is_blank = |escape: &[u8; 3]| matches!(escape, b"%09" | b"%0A" | b"%0D" | b"%20");
+    matches!(dots, 1 | 2)
+        && match escapes {
+            [] => false,
+            [[b'%', b'3', b'B'], ..] => true,
+            _ => rest.is_empty() && escapes.iter().all(is_blank),
+        }
+}
 
 /// What a decoded segment may still hide from whoever decodes once more, or reads UTF-8 carelessly.
 fn doubts(segment: &[u8]) -> Result<(), PathError> {
-    let holds = |part: &[u8]| segment.windows(part.len()).any(|window| window == part);
-    if !segment.contains(&b'%') {
-        return Ok(());
-    }
-    if OVERLONG.iter().any(|overlong| holds(overlong)) {
-        return Err(PathError::Overlong);
-    }
-    if !holds(b"%25") {
+    const WORTH_A_LOOK: [&[u8]; 8] =
+        [b"%25", b"%C0", b"%C1", b"%E0%80", b"%E0%81", b"%F0%80", b"%F8%80", b"%FC%80"];
+    let holds = |part: &&[u8]| segment.windows(part.len()).any(|window| window == *part);
+    if !segment.contains(&b'%') || !WORTH_A_LOOK.iter().any(holds) {
         return Ok(());
     }
     let mut layer = segment.to_vec();
     for _ in 0..PATH_LAYERS_MAX {
         let Some(below) = peel(&layer)? else { return Ok(()) };
+        if (0..below.len()).any(|at| is_overlong(&below[at..])) {
+            return Err(PathError::Overlong);
+        }
         layer = below;
     }
     Err(PathError::TwiceEncoded)
+}
+
+/// Whether octets begin with U+002E, U+002F, U+005C or U+0000 in more than the one octet that UTF-8 has for it: in up to six,
+/// as UTF-8 once had. A dot passes for the octet that it is the end of.
+fn is_overlong(octets: &[u8]) -> bool {
+    let Some((&lead, behind)) = octets.split_first() else { return false };
+    let (bits, more) = match lead {
+        0xc0 | 0xc1 => (lead & 1, 1),
+        0xe0 => (0, 2),
+        0xf0 => (0, 3),
+        0xf8 => (0, 4),
+        0xfc => (0, 5),
+        _ => return false,
+    };
+    let Some(behind) = behind.get(..more) else { return false };
+    let code = behind.iter().fold(u32::from(bits), |code, octet| code << 6 | u32::from(octet & 0x3f));
+    behind.iter().all(|octet| matches!(octet, 0x80..=0xbf | b'.'))
+        && [b'.', b'/', b'\\', 0].map(u32::from).contains(&code)
 }
 
 /// Decodes whatever is encoded, as a careless reader would; `None` if nothing is.
