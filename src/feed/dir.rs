@@ -10,6 +10,7 @@ use ringway_state::Table;
 use ringway_state::snapshot::Snapshot;
 
 use super::inline::{self, InlineError};
+use super::quarantine;
 use super::store::{self, StoreError, Stored};
 use crate::config::Config;
 use crate::runtime::machine;
@@ -31,6 +32,8 @@ pub enum DirError {
     Taken { place: String, dir: String, by: String },
 }
 
+const LOCK: &str = "lock";
+
 /// How often a lock is tried that is another's.
 const TRY_EVERY: Duration = Duration::from_millis(20);
 
@@ -49,15 +52,21 @@ impl StateDir {
         }
     }
 
-    /// The table that is in the folder, which may be another process's, or else over `base`. Changes nothing.
+    /// The table that is in the folder, which may be another process's, of the feed, or else over `base`. Changes nothing.
     ///
     /// # Errors
     /// What is there cannot be used.
     pub fn look_at_table<E: From<StoreError>>(
         config: &Config,
+        feed: &Path,
         base: impl FnOnce() -> Result<Option<Arc<Snapshot>>, E>,
     ) -> Result<Table, E> {
-        store::look(&config.state.dir, &config.node.region, base).map(|stored| stored.table)
+        store::look(&config.state.dir, feed, &config.node.region, base).map(|stored| stored.table)
+    }
+
+    /// Whether the router makes a file of this name in it, and may write over or remove one that is there.
+    pub fn is_own(name: &str) -> bool {
+        name == LOCK || quarantine::is_own(name) || store::is_own(name)
     }
 
     /// Whether it could be opened now. Neither makes nor changes anything, and holds it for a moment at most.
@@ -67,7 +76,7 @@ impl StateDir {
     pub fn look(config: &Config) -> Result<(), DirError> {
         let path = &config.state.dir;
         let (place, dir) = (config.places.of("state.dir"), path.display().to_string());
-        match File::options().read(true).write(true).open(path.join("lock")) {
+        match File::options().read(true).write(true).open(path.join(LOCK)) {
             Ok(mut lock) => match lock.try_lock() {
                 Ok(()) => Ok(()),
                 Err(TryLockError::WouldBlock) => {
@@ -89,8 +98,11 @@ impl StateDir {
     ///
     /// # Errors
     /// What is there cannot be used.
-    pub fn table<E: From<StoreError> + From<InlineError>>(&self, config: &Config) -> Result<Stored, E> {
-        store::open(&self.path, &config.node.region, || Ok(inline::base(config)?))
+    pub fn table<E>(&self, config: &Config, feed: &Path) -> Result<Stored, E>
+    where
+        E: From<StoreError> + From<InlineError>,
+    {
+        store::open(&self.path, feed, &config.node.region, || Ok(inline::base(config)?))
     }
 
     #[cfg(test)]
@@ -112,7 +124,7 @@ fn can_be_made(dir: &Path) -> io::Result<()> {
     if !there.is_dir() {
         return Err(io::Error::from_raw_os_error(libc::ENOTDIR));
     }
-    machine::may_write(there)
+    machine::can_make_files(there)
 }
 
 /// Something else in the folder's place is told so, whoever finds it.
@@ -127,7 +139,7 @@ fn no_folder(error: io::Error) -> io::Error {
 fn lock(dir: &Path, patience: Duration) -> io::Result<Result<File, String>> {
     fs::create_dir_all(dir).map_err(no_folder)?;
     let mut file =
-        File::options().create(true).truncate(false).read(true).write(true).open(dir.join("lock"))?;
+        File::options().create(true).truncate(false).read(true).write(true).open(dir.join(LOCK))?;
     let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {
@@ -162,5 +174,25 @@ mod tests {
         drop(first);
         assert!(lock(&path, Duration::ZERO).unwrap().is_ok());
         assert!(lock(Path::new("/proc/none"), Duration::ZERO).is_err());
+    }
+
+    #[test]
+    fn whether_a_folder_can_be_made_is_found_out_without_one() {
+        let dir = tempfile::tempdir().unwrap();
+        can_be_made(&dir.path().join("a/b")).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        // Root may write there by the mode of /proc.
+        let refused = can_be_made(Path::new("/proc/none")).unwrap_err();
+        assert_eq!(refused.kind(), lock(Path::new("/proc/none"), Duration::ZERO).unwrap_err().kind());
+    }
+
+    #[test]
+    fn the_names_of_its_own_files() {
+        let own =
+            ["lock", "manifest.json", "manifest.json.partial", "quarantine.jsonl", "quarantine.1.jsonl"];
+        let table = ["0.snap", "17.held", "3.snap.77.partial"];
+        assert!(own.iter().chain(&table).all(|name| StateDir::is_own(name)));
+        let others = ["changes.jsonl", "base.snap", "manifest", "x.snap.1.partial", "3.snapshot"];
+        assert!(!others.iter().any(|name| StateDir::is_own(name)));
     }
 }

@@ -17,9 +17,18 @@ pub(super) struct Quarantine {
     full: PathBuf,
 }
 
+/// The file that grows, and the one that is full.
+const NAMES: [&str; 2] = ["quarantine.jsonl", "quarantine.1.jsonl"];
+
+/// Whether a file of this name is written here.
+pub(super) fn is_own(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
 impl Quarantine {
     pub(super) fn new(dir: &Path) -> Quarantine {
-        Quarantine { path: dir.join("quarantine.jsonl"), full: dir.join("quarantine.1.jsonl") }
+        let [path, full] = NAMES.map(|name| dir.join(name));
+        Quarantine { path, full }
     }
 
     /// Keeps a line that was refused, cut if it is very long.

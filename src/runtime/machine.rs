@@ -1,7 +1,9 @@
 //! What the machine can do, found out by trying, and what mends it where it cannot.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -187,13 +189,27 @@ pub fn thread_cpu() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Whether this process may make files in a folder, or write to a file.
+/// Whether this process can make files in a folder. None is left, and where the file system can, none is seen.
 ///
 /// # Errors
-/// It may not, and why.
-pub fn may_write(path: &Path) -> io::Result<()> {
+/// It cannot, and why.
+pub fn can_make_files(folder: &Path) -> io::Result<()> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
-    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).map_err(io::Error::from)
+    accessat(CWD, folder, Access::WRITE_OK, AtFlags::EACCESS)?;
+    // Root may by the folder's mode what procfs and others refuse, so that only trying tells.
+    match File::options().write(true).custom_flags(libc::O_TMPFILE).open(folder) {
+        Ok(_) => Ok(()),
+        Err(error) if knows_no_nameless_files(&error) => {
+            let probe = folder.join(format!(".ringway-{}", std::process::id()));
+            std::fs::create_dir(&probe).and_then(|()| std::fs::remove_dir(&probe))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Of a file system, or a kernel, that takes no `O_TMPFILE` (open(2)).
+fn knows_no_nameless_files(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR | libc::EINVAL | libc::ENOENT))
 }
 
 /// Raises the soft limit of descriptors to the hard one, and returns it.

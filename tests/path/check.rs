@@ -32,6 +32,14 @@ fn what_a_run_refuses_is_told_with_its_line() {
     let feed = |dir: &str| json!({ "dir": dir, "feed": { "kind": "file", "path": at("file") } });
     let running = Setup::new().set("services", json!([])).set("state", feed(&at("held"))).start();
     let front = |address: &str| Setup::new().listener("address", address);
+    for (name, base, source) in
+        [("lacking", json!("0.snap"), json!(null)), ("other", json!(null), json!("/other"))]
+    {
+        std::fs::create_dir(at(name)).unwrap();
+        let record = json!({ "format": 1, "base": base, "levels": [], "next": 1, "base_made": 0, "held": null,
+            "feed": null, "source": source });
+        std::fs::write(at(&format!("{name}/manifest.json")), record.to_string()).unwrap();
+    }
     let cases = [
         (Setup::new().set("cores", json!([1000])), "cores: "),
         (front(&taken), "listeners["),
@@ -44,6 +52,9 @@ fn what_a_run_refuses_is_told_with_its_line() {
         (Setup::new().set("state.snapshot", at("none")), "state.snapshot: "),
         (Setup::new().set("state", feed(&at("held"))), "state.dir: "),
         (Setup::new().set("state", feed(&at("file"))), "state.dir: "),
+        (Setup::new().set("state", feed("/proc/none")), "state.dir: "),
+        (Setup::new().set("state", feed(&at("lacking"))), "state.dir: "),
+        (Setup::new().set("state", feed(&at("other"))), "state.dir: "),
     ];
     for (setup, field) in cases {
         let (code, told) = check(&setup.write(), &[]);
@@ -116,15 +127,27 @@ fn what_is_one_file_twice_is_refused() {
         let config = setup.dir.path().join("./edge.yaml");
         setup.set("access_log.path", config.display().to_string())
     };
+    let quarantine = |setup: Setup| {
+        let feed = json!({ "kind": "file", "path": at("other/state/quarantine.jsonl") });
+        setup.set("state", json!({ "dir": at("state"), "feed": feed })).services(&[])
+    };
+    let of_table = |setup: Setup| {
+        let feed = json!({ "kind": "file", "path": at("changes.jsonl") });
+        let setup = setup.set("state", json!({ "dir": at("state"), "feed": feed })).services(&[]);
+        setup.set("access_log.path", at("state/7.snap"))
+    };
+    std::fs::create_dir(at("state")).unwrap();
     let to_own = format!(
         "services[svc_loop].endpoints: unix:{} is this router's own listener unix:{}; give the origin's address",
         at("other/./other/edge.sock"),
         at("edge.sock"),
     );
-    let cases: [(&dyn Fn(Setup) -> Setup, &str); 3] = [
+    let cases: [(&dyn Fn(Setup) -> Setup, &str); 5] = [
         (&own, &to_own),
         (&feed, "is the feed's file as well; "),
         (&itself, "is the configuration as well; "),
+        (&quarantine, "other/state/quarantine.jsonl is in state.dir, and "),
+        (&of_table, "state/7.snap is in state.dir, and "),
     ];
     for (change, said) in cases {
         let setup = change(Setup::new());

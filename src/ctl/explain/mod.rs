@@ -134,7 +134,7 @@ fn by_files(config: &Config, ask: &Ask) -> Result<Explanation, ExplainError> {
 
 /// The table that is in `state.dir`, and what the file of changes has for the request on top.
 fn fed(config: &Config, path: &Path, ask: &Ask) -> Result<Table, ExplainError> {
-    let mut table = StateDir::look_at_table::<ExplainError>(config, || Ok(feed::base(config)?))?;
+    let mut table = StateDir::look_at_table::<ExplainError>(config, path, || Ok(feed::base(config)?))?;
     let replayed = ask.name().map_or(Ok(()), |host| replay(path, &host, &mut table));
     let place = || config.places.of("state.feed.path");
     replayed.map_err(|error| ExplainError::Feed { place: place(), error })?;

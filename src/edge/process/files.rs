@@ -1,17 +1,19 @@
 //! Files of which a configuration makes two things at once, however their paths are written.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::role::{RunError, log_path};
 use crate::config::{Config, Endpoint, Feed, ListenAddress, Service};
+use crate::feed::StateDir;
 
 /// Links that are followed in a row; the kernel follows as many.
 const LINKS_MOST: usize = 40;
 
 /// What a configuration makes of one file twice: an endpoint that is a socket which the router listens on, an access log
-/// that is a file which is read.
+/// that is a file which is read, anything that is a file of the router's own in `state.dir`.
 pub(super) fn twice(config: &Config) -> Vec<RunError> {
     let mut found: Vec<RunError> =
         config.services.iter().flat_map(|service| own_sockets(service, config)).collect();
@@ -20,7 +22,28 @@ pub(super) fn twice(config: &Config) -> Vec<RunError> {
     {
         found.push(RunError::LogIsAnother { path: path.display().to_string(), what });
     }
+    found.extend(own_files(config));
     found
+}
+
+/// A feed that is read from its own refused changes would never end, and a snapshot that is named as files of the table are
+/// would be removed as one that nobody needs.
+fn own_files(config: &Config) -> Vec<RunError> {
+    let Feed::File(feed) = &config.state.feed else { return Vec::new() };
+    let fields = [
+        ("state.feed.path", Some(feed.as_path())),
+        ("state.snapshot", config.state.snapshot.as_deref()),
+        ("access_log.path", log_path(config)),
+    ];
+    let is_own = |path: &Path| {
+        let place = resolved(path);
+        let name = place.file_name().and_then(OsStr::to_str);
+        name.is_some_and(StateDir::is_own)
+            && place.parent().is_some_and(|folder| is_same(folder, &config.state.dir))
+    };
+    let named = fields.into_iter().filter_map(|(field, path)| Some((field, path?)));
+    let own = named.filter(|(_, path)| is_own(path));
+    own.map(|(field, path)| RunError::OwnFile { field, path: path.display().to_string() }).collect()
 }
 
 fn own_sockets(service: &Service, config: &Config) -> Vec<RunError> {

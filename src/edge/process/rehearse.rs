@@ -28,7 +28,13 @@ impl Refusal {
 
     /// Whether it is the same on every machine.
     pub fn is_of_input(&self) -> bool {
-        matches!(self.error, RunError::Feed(_) | RunError::OwnSocket { .. } | RunError::LogIsAnother { .. })
+        matches!(
+            self.error,
+            RunError::Feed(_)
+                | RunError::OwnSocket { .. }
+                | RunError::LogIsAnother { .. }
+                | RunError::OwnFile { .. }
+        )
     }
 
     /// Whether somebody has what the router wants, who may be a router on this configuration.
@@ -71,9 +77,9 @@ pub fn rehearse(config: &Config) -> Vec<Refusal> {
         let field = format!("listeners[{}].address", listener.address);
         found.extend(front(&listener.address).err().map(|error| Refusal::of(&field, error)));
     }
-    if let Feed::File(_) = config.state.feed {
+    if let Feed::File(feed) = &config.state.feed {
         // Whoever has the folder has read its table, and may be writing it.
-        let table = || StateDir::look_at_table::<RunError>(config, || Ok(None)).map(drop);
+        let table = || StateDir::look_at_table::<RunError>(config, feed, || Ok(None)).map(drop);
         let looked = StateDir::look(config).map_err(RunError::from).and_then(|()| table());
         found.extend(looked.err().map(|error| Refusal::of("state.dir", error)));
     } else if config.state.snapshot.is_none() {
@@ -114,5 +120,5 @@ fn can_make(path: &Path) -> io::Result<()> {
     if !folder.metadata()?.is_dir() {
         return Err(io::Error::from_raw_os_error(libc::ENOTDIR));
     }
-    machine::may_write(folder)
+    machine::can_make_files(folder)
 }

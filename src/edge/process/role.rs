@@ -61,6 +61,10 @@ pub enum RunError {
     OwnSocket { service: String, endpoint: String, listener: ListenAddress },
     #[error("the access log {path} is {what} as well; name a file of its own")]
     LogIsAnother { path: String, what: &'static str },
+    #[error(
+        "{path} is in state.dir, and has a name of which the router makes files there itself; name another"
+    )]
+    OwnFile { field: &'static str, path: String },
     /// What a field of the configuration leads to; `place` is that of the field.
     #[error("{place}: {error}")]
     At { place: String, error: Box<RunError> },
@@ -80,6 +84,8 @@ impl RunError {
                 Some("access_log.path".to_owned())
             }
             RunError::OwnSocket { service, .. } => Some(format!("services[{service}].endpoints")),
+            RunError::OwnFile { field, .. } => Some((*field).to_owned()),
+            RunError::Store(_) => Some("state.dir".to_owned()),
             _ => None,
         }
     }
@@ -124,7 +130,10 @@ fn serve(path: &Path, config: Config) -> Result<(), RunError> {
     let dir = state_dir(&config)?;
     let shown = Shown::default();
     shown.readiness.set("table", "the route table is being mapped and verified");
-    let stored = dir.as_ref().map(|dir| dir.table::<RunError>(&config)).transpose()?;
+    let stored = match (&dir, &config.state.feed) {
+        (Some(dir), Feed::File(feed)) => Some(dir.table::<RunError>(&config, feed)?),
+        _ => None,
+    };
     let base = match &stored {
         None => feed::base(&config)?,
         Some(stored) => stored.table.publish().base().cloned(),

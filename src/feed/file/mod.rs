@@ -271,13 +271,18 @@ impl Open {
 }
 
 fn open(number: u64, path: &Path) -> io::Result<Open> {
+    let file = open_file(path)?;
+    let identity = identity(&file.metadata()?);
+    Ok(Open::new(number, file, identity))
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
     // Opening a FIFO would wait for its writer.
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    let what = file.metadata()?;
-    if !what.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no regular file")),
     }
-    Ok(Open::new(number, file, identity(&what)))
 }
 
 fn identity(file: &Metadata) -> Identity {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,12 @@ impl Position {
         let before = before(file, self.offset).ok()?;
         let is_same = self.file == identity && self.before == hexadecimal(&before);
         is_same.then_some((Place { line: self.line, offset: self.offset }, before))
+    }
+
+    /// Whether a file, which may be another, has the octets before it too: it is the same log then, in another place.
+    pub(in crate::feed) fn is_continued_by(&self, path: &Path) -> bool {
+        let octets = super::open_file(path).and_then(|file| before(&file, self.offset));
+        self.offset > 0 && octets.is_ok_and(|octets| self.before == hexadecimal(&octets))
     }
 }
 

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::feed::file::Position;
 
 const NAME: &str = "manifest.json";
+/// The next one, until it is whole.
+const BESIDE: &str = "manifest.json.partial";
 const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +29,9 @@ pub(in crate::feed) struct Manifest {
     pub(super) held: Option<String>,
     /// All of the feed before it is in these files; none if it has to be read from its start.
     pub(super) feed: Option<Position>,
+    /// The feed's file by its name, for people and for a start with another; none in what was written before it was noted.
+    #[serde(default)]
+    pub(super) source: Option<String>,
 }
 
 impl Manifest {
@@ -61,7 +66,7 @@ impl Manifest {
     /// # Errors
     /// The folder takes nothing now; the one before stands.
     pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
-        let (place, beside) = (dir.join(NAME), dir.join("manifest.json.partial"));
+        let (place, beside) = (dir.join(NAME), dir.join(BESIDE));
         let mut file = File::create(&beside)?;
         file.write_all(format!("{}\n", serde_json::to_string(self)?).as_bytes())?;
         file.sync_all()?;
@@ -92,6 +97,17 @@ fn number_of(name: &str) -> Option<u64> {
     matches!(rest, "snap" | "held").then(|| number.parse().ok())?
 }
 
+/// A file of the table that was being written.
+fn is_partial(name: &str) -> bool {
+    let whole = name.split_once(".snap.").map_or(name, |(number, _)| number);
+    whole.len() < name.len() && name.ends_with(".partial") && whole.parse::<u64>().is_ok()
+}
+
+/// Whether a file of this name is written, replaced or removed here.
+pub(in crate::feed) fn is_own(name: &str) -> bool {
+    [NAME, BESIDE].contains(&name) || number_of(name).is_some() || is_partial(name)
+}
+
 /// Removes the files of the table that neither the manifest names nor `also`, and what a crash has left half written.
 ///
 /// # Errors
@@ -102,11 +118,8 @@ pub(super) fn clean(dir: &Path, manifest: &Manifest, also: Option<&str>) -> io::
         let entry = entry?;
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        let whole = name.split_once(".snap.").map_or(name, |(number, _)| number);
-        let is_partial =
-            whole.len() < name.len() && name.ends_with(".partial") && whole.parse::<u64>().is_ok();
         let is_named = manifest.files().chain(also).any(|named| named == name);
-        if is_partial || (number_of(name).is_some() && !is_named) {
+        if is_partial(name) || (number_of(name).is_some() && !is_named) {
             outcome = fs::remove_file(entry.path()).and(outcome);
         }
     }
@@ -124,6 +137,7 @@ mod tests {
             held: Some("4.held".to_owned()),
             next: 10,
             base_made: 5,
+            source: Some("/a/changes.jsonl".to_owned()),
             ..Manifest::new()
         }
     }

@@ -47,21 +47,29 @@ pub enum StoreError {
     File(#[source] OpenError),
     #[error("the files that {path} names make no table: {why}; {mend}", path = path.display(), mend = MEND)]
     Levels { path: PathBuf, why: Refusal },
+    /// Its host names would be served on, though nothing says any more to whom they belong.
+    #[error(
+        "{dir} has the table of another feed, {source_was}, and {feed} does not go on where that ended; give this router a \
+         folder of its own, or {mend}",
+        dir = dir.display(), feed = feed.display(), mend = MEND
+    )]
+    OtherFeed { dir: PathBuf, source_was: String, feed: PathBuf },
 }
 
 const MEND: &str = "move the folder away, and the feed is read from its start";
 
-/// Opens and verifies what a folder has, and removes what it has no more use for; `base` is what it begins with if it has
-/// nothing.
+/// Opens and verifies what a folder has of a feed, and removes what it has no more use for; `base` is what it begins with if
+/// it has nothing.
 ///
 /// # Errors
 /// As [`StoreError`].
 pub(super) fn open<E: From<StoreError>>(
     dir: &Path,
+    feed: &Path,
     region: &Region,
     base: impl FnOnce() -> Result<Option<Arc<Snapshot>>, E>,
 ) -> Result<Stored, E> {
-    let stored = look(dir, region, base)?;
+    let stored = look(dir, feed, region, base)?;
     // A refusal leaves leftovers for whoever looks into it.
     manifest::clean(dir, &stored.manifest, None)
         .map_err(|error| StoreError::Manifest { path: dir.join("manifest.json"), error })?;
@@ -74,13 +82,14 @@ pub(super) fn open<E: From<StoreError>>(
 /// As [`StoreError`].
 pub(super) fn look<E: From<StoreError>>(
     dir: &Path,
+    feed: &Path,
     region: &Region,
     base: impl FnOnce() -> Result<Option<Arc<Snapshot>>, E>,
 ) -> Result<Stored, E> {
     let path = || dir.join("manifest.json");
     let manifest = Manifest::read(dir).map_err(|error| StoreError::Manifest { path: path(), error })?;
     let is_stored = manifest.is_some();
-    let manifest = manifest.unwrap_or_else(Manifest::new);
+    let manifest = of_feed(manifest.unwrap_or_else(Manifest::new), dir, feed)?;
     let open = |name: &String| Snapshot::open(&dir.join(name)).map(Arc::new);
     let base = match is_stored {
         true => manifest.base.as_ref().map(open).transpose().map_err(StoreError::File)?,
@@ -100,8 +109,96 @@ pub(super) fn look<E: From<StoreError>>(
     Ok(Stored { table, held, is_stored, manifest })
 }
 
+/// What is on record, if it is a feed's own. A file of another name that goes on where the one before was read to is the same
+/// one, moved; one of the same name is more of it, whatever it has (`super::file`).
+fn of_feed(mut manifest: Manifest, dir: &Path, feed: &Path) -> Result<Manifest, StoreError> {
+    let name = std::path::absolute(feed).unwrap_or_else(|_| feed.to_owned()).display().to_string();
+    let goes_on = || manifest.feed.as_ref().is_some_and(|position| position.is_continued_by(feed));
+    if let Some(other) = manifest.source.as_ref().filter(|source| **source != name)
+        && !goes_on()
+    {
+        let (dir, feed) = (dir.to_owned(), feed.to_owned());
+        return Err(StoreError::OtherFeed { dir, source_was: other.clone(), feed });
+    }
+    manifest.source = Some(name);
+    Ok(manifest)
+}
+
+/// Whether the router writes, replaces or removes a file of this name in its `state.dir`.
+pub(super) fn is_own(name: &str) -> bool {
+    manifest::is_own(name)
+}
+
 impl Stored {
     pub(super) fn position(&self) -> Option<Position> {
         self.manifest.feed.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::file::{Follower, Look};
+    use super::*;
+
+    fn opened(dir: &Path, feed: &Path) -> Result<Stored, StoreError> {
+        open(dir, feed, &Region::parse("local").unwrap(), || Ok(None))
+    }
+
+    /// Where a file has been read to its end.
+    fn read(feed: &Path) -> Option<Position> {
+        let (mut follower, _) = Follower::new(feed, None).unwrap();
+        while !matches!(follower.read(), Look::End) {
+            while follower.line().is_some() {}
+        }
+        follower.position(false)
+    }
+
+    #[test]
+    fn a_folder_is_of_one_feed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("a"), "1\n2\n").unwrap();
+        let mut stored = opened(dir.path(), &at("a")).unwrap();
+        assert!(!stored.is_stored);
+        stored.manifest.feed = read(&at("a"));
+        stored.manifest.write(dir.path()).unwrap();
+        // Of the same name it is another, and more of the same.
+        fs::write(at("a"), "3\n").unwrap();
+        assert!(opened(dir.path(), &at("a")).unwrap().is_stored);
+        fs::write(at("other"), "1\n3\n4\n").unwrap();
+        for feed in ["other", "none"] {
+            let refused = opened(dir.path(), &at(feed)).err().unwrap().to_string();
+            let other =
+                format!("the table of another feed, {}, and {}", at("a").display(), at(feed).display());
+            assert!(refused.contains(&other) && refused.contains("move the folder away"), "{refused}");
+        }
+        // What goes on where it ended is the same one, moved or copied.
+        fs::write(at("moved"), "1\n2\n3\n").unwrap();
+        let stored = opened(dir.path(), &at("moved")).unwrap();
+        stored.manifest.write(dir.path()).unwrap();
+        assert!(opened(dir.path(), &at("moved")).unwrap().is_stored);
+        assert!(opened(dir.path(), &at("a")).is_err());
+    }
+
+    #[test]
+    fn what_was_written_before_feeds_were_noted_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"{"format":1,"base":null,"levels":[],"next":9,"base_made":0,"held":null,"feed":null}"#;
+        fs::write(dir.path().join("manifest.json"), text).unwrap();
+        let stored = opened(dir.path(), Path::new("/none")).unwrap();
+        assert!(stored.is_stored && stored.manifest.source.as_deref() == Some("/none"));
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut manifest = Manifest::new();
+        manifest.base = Some(manifest.take_name());
+        manifest.write(dir.path()).unwrap();
+        let refused = opened(dir.path(), Path::new("a")).err().unwrap();
+        let refused = crate::causes::with_causes(&refused);
+        assert!(refused.contains("0.snap") && refused.contains("move the folder away"), "{refused}");
     }
 }

@@ -71,7 +71,7 @@ impl World {
         let state = StateDir::at(&dir.path().join("state"));
         let region = Region::parse("local").unwrap();
         let stored =
-            crate::feed::store::open(state.path(), &region, || Ok::<_, crate::feed::StoreError>(None));
+            crate::feed::store::open(state.path(), &path, &region, || Ok::<_, crate::feed::StoreError>(None));
         let core = Arc::new(Taken::new(Instant::now()));
         let (taken, (give, published)) = (Arc::clone(&core), channel());
         let take = move |publication: &Publication| {
