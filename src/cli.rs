@@ -1,5 +1,6 @@
 //! The command line: one variant per role and operator command, parsed whole before anything opens.
 use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -115,8 +116,10 @@ pub enum Exit {
     WrongInput = 1,
     /// The command line itself.
     Usage = 2,
-    /// A kernel feature, limit or permission; the mending command was printed.
+    /// A kernel feature, limit or permission; the mending command was printed. Or room for the output.
     MachineLacks = 3,
+    /// Nobody reads the output to its end: as a shell tells of a program that SIGPIPE has ended.
+    Unread = 141,
 }
 
 impl From<Exit> for ExitCode {
@@ -129,12 +132,12 @@ impl From<Exit> for ExitCode {
 ///
 /// # Errors
 /// How to end when there is nothing to do: `Fine` after `--help` or `--version`, else `Usage`; the text is
-/// printed.
-pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, Exit> {
-    understand(arguments).map_err(|answer| {
-        // Nobody is left to tell when even this can't be written.
-        let _ = answer.print();
-        exit_after(&answer)
+/// printed, unless standard output takes none.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, io::Result<Exit>> {
+    understand(arguments).map_err(|answer| match (exit_after(&answer), answer.print()) {
+        (Exit::Fine, Err(error)) => Err(error),
+        // Nobody is left to tell when even a mistake can't be written.
+        (exit, _) => Ok(exit),
     })
 }
 

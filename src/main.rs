@@ -9,11 +9,16 @@ use ringway::observe::process_log::{self, Level, event};
 use ringway::{config, ctl, edge};
 
 fn main() -> ExitCode {
-    let command = match cli::parse(std::env::args_os()) {
-        Ok(command) => command,
-        Err(exit) => return exit.into(),
+    let out = &mut io::stdout().lock();
+    let told = match cli::parse(std::env::args_os()) {
+        Ok(command) => act(command, out),
+        Err(told) => told.map(ExitCode::from),
     };
-    let out = &mut Curtailed(Some(io::stdout().lock()));
+    told.and_then(|exit| out.flush().map(|()| exit)).unwrap_or_else(|error| untold(&error).into())
+}
+
+/// Does what was asked. Errors are those of `out`.
+fn act(command: Command, out: &mut impl Write) -> io::Result<ExitCode> {
     let exit = match command {
         Command::Run { config } => Ok(run(&config)),
         Command::Check { config } => ctl::check(&config, out),
@@ -22,35 +27,22 @@ fn main() -> ExitCode {
         Command::Schema => ctl::schema(out),
         Command::Completions { shell } => ctl::completions(shell, out),
         Command::Man { dir } => ctl::man(&dir, out),
-        Command::State(command) => {
-            return ctl::state(command, out, &mut Curtailed(Some(io::stderr())));
-        }
+        Command::State(command) => return ctl::state(command, out, &mut io::stderr()),
     };
-    // `Curtailed` has no errors.
-    exit.unwrap_or(Exit::WrongInput).into()
+    exit.map(ExitCode::from)
 }
 
-/// Output of which nobody may see the end, as in `ringway check … | head -1`: the verdict is the same, so what cannot be
-/// written is dropped.
-struct Curtailed<W>(Option<W>);
-
-impl<W: Write> Write for Curtailed<W> {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        match self.0.as_mut().map(|out| out.write(octets)) {
-            Some(Ok(written)) => return Ok(written),
-            Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-            Some(Err(_)) => self.0 = None,
-            None => {}
-        }
-        Ok(octets.len())
+/// The result is not where it was to go, so that whoever takes it from there must not find it fine.
+fn untold(error: &io::Error) -> Exit {
+    // As in `ringway check … | head -1`.
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Exit::Unread;
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.0.as_mut().is_some_and(|out| out.flush().is_err()) {
-            self.0 = None;
-        }
-        Ok(())
-    }
+    let _ = writeln!(
+        io::stderr(),
+        "ringway: standard output cannot be written to: {error}; make room there, or let it go elsewhere"
+    );
+    Exit::MachineLacks
 }
 
 fn run(path: &Path) -> Exit {

@@ -37,6 +37,7 @@ mod many;
 mod mixes;
 mod names;
 mod origin_faults;
+mod output;
 mod panics;
 mod paths;
 mod pools;

@@ -119,7 +119,9 @@ pub(in crate::ctl) fn build(from: &Path, file: &Path, out: &mut impl Write) -> i
     if let Some(refused) = lines.refused {
         return refuse(out, format_args!("{refused}"));
     }
-    lines.from.rewind()?;
+    if let Err(error) = lines.from.rewind() {
+        return refuse(out, format_args!("{}: cannot be read: {error}", from.display()));
+    }
     (lines.number, lines.skipped, lines.progress) = (0, 0, Progress::hidden());
     let mut progress = Progress::of("reading", changes as u64);
     let built = snapshot::build(&mut lines, file, &BuildOptions::default(), &mut |at| match at.step {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -10,8 +10,7 @@ use ringway_state::record::{Change, Kind};
 use ringway_state::snapshot::{self, Difference, Snapshot};
 
 use super::progress::Progress;
-use super::{all, open, print};
-use crate::causes::with_causes;
+use super::{all, open, print, warn};
 
 /// How a comparison ends. The numbers are those of diff(1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,10 +53,10 @@ struct Summary {
 }
 
 /// Writes what tells two snapshots apart to `out`, and a summary; what is wrong goes to `err`. Holds one key of them at a
-/// time. If nobody reads on, as with `| head`, that is the end of it.
+/// time.
 ///
 /// # Errors
-/// Only those of `err`.
+/// Only those of `out`, as when nobody reads on.
 pub(super) fn diff(
     (before, after): (&Path, &Path),
     told: Told,
@@ -68,7 +67,7 @@ pub(super) fn diff(
         (Ok(old), Ok(new)) => (old, new),
         (old, new) => {
             for why in [old.err(), new.err()].into_iter().flatten() {
-                writeln!(err, "{why}")?;
+                warn(err, format_args!("{why}"));
             }
             return Ok(Differing::Unknown);
         }
@@ -76,21 +75,28 @@ pub(super) fn diff(
     let mut summary = Summary::default();
     match compare(&old, &new, told, &mut summary, &mut BufWriter::new(out)) {
         Ok(()) => {}
-        Err(DiffError::Io(error)) if error.kind() == ErrorKind::BrokenPipe => {}
-        Err(error) => {
-            writeln!(err, "{}", with_causes(&error))?;
+        Err(DiffError::Io(error)) => return Err(error),
+        Err(DiffError::Structure(what)) => {
+            warn(
+                err,
+                format_args!("{what}: the snapshot's writer is at fault; build it again and report this"),
+            );
             return Ok(Differing::Unknown);
         }
     }
     Ok(if summary.all.sum() > 0 { Differing::Yes } else { Differing::No })
 }
 
-#[derive(Debug, thiserror::Error)]
 enum DiffError {
-    #[error("standard output: cannot write")]
-    Io(#[from] io::Error),
-    #[error("{0}: the snapshot's writer is at fault; build it again and report this")]
+    Io(io::Error),
+    /// What is wrong with a file, and where.
     Structure(String),
+}
+
+impl From<io::Error> for DiffError {
+    fn from(error: io::Error) -> DiffError {
+        DiffError::Io(error)
+    }
 }
 
 fn compare(

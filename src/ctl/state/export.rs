@@ -1,22 +1,22 @@
 //! `ringway state export`.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use ringway_state::record::Kind;
 use ringway_state::snapshot::{self, ExportError, Snapshot};
 
 use super::progress::Progress;
-use super::{all, open, target};
+use super::{all, open, target, warn};
 use crate::causes::with_causes;
 use crate::cli::Exit;
 
-/// Writes every stored value as a change, or those of one kind: to the file `to`, or else to `out`. What is wrong goes to `err`, since `out` has
-/// the lines. If nobody reads on, as with `| head`, that is the end of it.
+/// Writes every stored value as a change, or those of one kind: to the file `to`, or else to `out`. What is wrong goes to `err`,
+/// since `out` has the lines.
 ///
 /// # Errors
-/// Only those of `err`.
+/// Only those of `out`, as when nobody reads on.
 pub(super) fn export(
     file: &Path,
     kind: Option<Kind>,
@@ -27,36 +27,30 @@ pub(super) fn export(
     let snapshot = match open(file) {
         Ok(snapshot) => snapshot,
         Err(why) => {
-            writeln!(err, "{why}")?;
+            warn(err, format_args!("{why}"));
             return Ok(Exit::WrongInput);
         }
     };
     if let Some(refused) = to.and_then(|to| target::refused(to, file)) {
-        writeln!(err, "{refused}")?;
+        warn(err, format_args!("{refused}"));
         return Ok(Exit::WrongInput);
     }
     let exported = match to {
         None => lines(&snapshot, kind, out),
         Some(to) => whole(to, |out| lines(&snapshot, kind, out)),
     };
-    match exported {
-        Ok(lines) => {
-            to.map_or(Ok(()), |to| writeln!(err, "{}: {lines} changes", to.display()))?;
-            Ok(Exit::Fine)
+    let (place, error) = match (exported, to) {
+        (Ok(_), None) => return Ok(Exit::Fine),
+        (Ok(lines), Some(to)) => {
+            warn(err, format_args!("{}: {lines} changes", to.display()));
+            return Ok(Exit::Fine);
         }
-        Err(ExportError::Io(error)) if to.is_none() && error.kind() == ErrorKind::BrokenPipe => {
-            Ok(Exit::Fine)
-        }
-        Err(error) => {
-            let place = match (&error, to) {
-                (ExportError::Io(_), None) => "standard output".to_owned(),
-                (ExportError::Io(_), Some(to)) => to.display().to_string(),
-                (ExportError::Structure(_), _) => file.display().to_string(),
-            };
-            writeln!(err, "{place}: {}", with_causes(&error))?;
-            Ok(Exit::WrongInput)
-        }
-    }
+        (Err(ExportError::Io(error)), None) => return Err(error),
+        (Err(error @ ExportError::Io(_)), Some(to)) => (to, error),
+        (Err(error @ ExportError::Structure(_)), _) => (file, error),
+    };
+    warn(err, format_args!("{}: {}", place.display(), with_causes(&error)));
+    Ok(Exit::WrongInput)
 }
 
 fn lines(snapshot: &Snapshot, kind: Option<Kind>, out: &mut impl Write) -> Result<u64, ExportError> {

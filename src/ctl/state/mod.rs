@@ -23,7 +23,7 @@ use crate::cli::Exit;
 use crate::config::HostName;
 
 pub(super) use build::build;
-use diff::{Differing, Told, diff};
+use diff::{Told, diff};
 use export::export;
 use inspect::{find, find_host, survey, verify};
 use key::{key, pattern};
@@ -107,25 +107,24 @@ Examples:
     },
 }
 
-/// Does what is told. Results go to `out`, but for those that are too long to be held back: they go to standard output.
-/// What is wrong goes to `err`, or to `out` where nothing else does.
-pub fn state(command: StateCommand, out: &mut impl Write, err: &mut impl Write) -> ExitCode {
+/// Does what is told. Results go to `out`, what is wrong to `err`, or to `out` where nothing else does.
+///
+/// # Errors
+/// Only those of `out`.
+pub fn state(command: StateCommand, out: &mut impl Write, err: &mut impl Write) -> io::Result<ExitCode> {
     let exit = match command {
         StateCommand::Build { from, out: file } => build(&from, &file, out),
         StateCommand::Inspect { file, host: Some(host), .. } => find_host(&file, &host, out),
         StateCommand::Inspect { file, key: Some(key), .. } => find(&file, &key, out),
         StateCommand::Inspect { file, header, .. } => survey(&file, header, out),
         StateCommand::Verify { file } => verify(&file, out),
-        StateCommand::Export { file, kind, out: to } => {
-            export(&file, kind, to.as_deref(), &mut io::stdout(), err)
-        }
+        StateCommand::Export { file, kind, out: to } => export(&file, kind, to.as_deref(), out, err),
         StateCommand::Diff { before, after, summary, values } => {
             let told = Told { summary, values };
-            let differing = diff((&before, &after), told, &mut io::stdout(), err);
-            return differing.unwrap_or(Differing::Unknown).into();
+            return diff((&before, &after), told, out, err).map(ExitCode::from);
         }
     };
-    exit.unwrap_or(Exit::WrongInput).into()
+    exit.map(ExitCode::from)
 }
 
 /// The kinds by their names.
@@ -150,6 +149,11 @@ fn print(out: &mut impl Write, mark: &str, change: &Change) -> io::Result<()> {
     change::render(change, None, &mut line);
     out.write_all(mark.as_bytes())?;
     out.write_all(&line)
+}
+
+/// Tells what is wrong beside the output. Nobody is left to tell if this cannot be written.
+fn warn(err: &mut impl Write, what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(err, "{what}");
 }
 
 fn refuse(out: &mut impl Write, why: std::fmt::Arguments<'_>) -> io::Result<Exit> {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::diff::Differing;
 use super::*;
 
 /// A change of every kind, and one that removes.

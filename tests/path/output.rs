@@ -1,0 +1,65 @@
+//! What a command tells, and how it ends if that cannot be told: never as if it had been.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::support::*;
+
+/// Commands that tell something, as they are typed in a folder that has what they need.
+const TELLING: [&str; 10] = [
+    "--help",
+    "schema",
+    "completions bash",
+    "check --config edge.yaml",
+    "explain --config edge.yaml --host a.test",
+    "state inspect base.snap",
+    "state inspect base.snap --host a.test",
+    "state verify base.snap",
+    "state export base.snap",
+    "state diff base.snap base.snap",
+];
+
+fn folder() -> Setup {
+    let setup = Setup::to(&[ports::free_address()]);
+    setup.write();
+    let line = changes::maps("a.test", "svc_a", 1);
+    std::fs::write(setup.dir.path().join("changes.jsonl"), line).unwrap();
+    let built = output("state build --from changes.jsonl --out base.snap", setup.dir.path(), Stdio::piped());
+    assert_eq!(built.status.code(), Some(0), "{built:?}");
+    setup
+}
+
+fn output(line: &str, dir: &Path, stdout: Stdio) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ringway"));
+    command.args(line.split(' ')).current_dir(dir).stdin(Stdio::null()).stdout(stdout);
+    command.stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap()
+}
+
+#[test]
+fn a_result_that_finds_no_room_is_not_fine() {
+    let setup = folder();
+    for line in TELLING {
+        assert_eq!(output(line, setup.dir.path(), Stdio::piped()).status.code(), Some(0), "{line}");
+        let script = format!(
+            "cd {}; trap '' XFSZ; ulimit -f 0; exec {} {line} > told",
+            setup.dir.path().display(),
+            env!("CARGO_BIN_EXE_ringway"),
+        );
+        let ended = part::run(&["bash", "-c", &script], "bash");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{line}: {said}");
+        assert!(said.contains("standard output cannot be written to: File too large"), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_result_that_nobody_reads_is_not_fine_and_not_a_word_is_said() {
+    let setup = folder();
+    for line in TELLING {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = output(line, setup.dir.path(), writer.into());
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!((ended.status.code(), &*said), (Some(141), ""), "{line}");
+    }
+}
