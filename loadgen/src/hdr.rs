@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use hdrhistogram::serialization::V2DeflateSerializer;
@@ -11,10 +11,13 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::error::Error;
 use crate::intervals::Interval;
+use crate::output::unwritable;
+
+const OPTION: &str = "--hdr";
 
 /// A log under way.
 pub struct Log {
-    place: String,
+    path: PathBuf,
     out: BufWriter<File>,
     serializer: V2DeflateSerializer,
     begin: Instant,
@@ -26,8 +29,7 @@ impl Log {
     /// # Errors
     /// The file cannot be made.
     pub fn create(path: &Path, seed: u64) -> Result<Self, Error> {
-        let place = path.display().to_string();
-        let failed = |e: io::Error| unwritable(&place, &e);
+        let failed = |e: io::Error| unwritable(OPTION, path, &e);
         let mut out = BufWriter::new(File::create(path).map_err(failed)?);
         let (begin, now, version) = (Instant::now(), SystemTime::now(), env!("CARGO_PKG_VERSION"));
         let mut serializer = V2DeflateSerializer::new();
@@ -38,7 +40,7 @@ impl Log {
             .with_base_time(now)
             .begin_log_with(&mut out, &mut serializer)
             .map_err(failed)?;
-        Ok(Self { place, out, serializer, begin })
+        Ok(Self { path: path.to_owned(), out, serializer, begin })
     }
 
     /// Appends an interval of a target's turn.
@@ -56,7 +58,7 @@ impl Log {
                 log.write_histogram(&interval.latency, at, interval.length, Tag::new(&tag))
                     .map_err(|e| e.to_string())
             });
-        written.map_err(|why| unwritable(&self.place, &why))
+        written.map_err(|why| unwritable(OPTION, &self.path, &why))
     }
 
     /// Ends it.
@@ -64,10 +66,6 @@ impl Log {
     /// # Errors
     /// The file cannot be written.
     pub fn finish(mut self) -> Result<(), Error> {
-        self.out.flush().map_err(|e| unwritable(&self.place, &e))
+        self.out.flush().map_err(|e| unwritable(OPTION, &self.path, &e))
     }
-}
-
-fn unwritable(place: &str, why: &dyn std::fmt::Display) -> Error {
-    Error::Input(format!("--hdr {place}: cannot be written: {why}; choose another place"))
 }

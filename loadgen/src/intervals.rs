@@ -18,7 +18,7 @@ pub struct Interval {
     pub good: u64,
     /// All others, failures among them.
     pub errors: u64,
-    /// Of the answers, in nanoseconds.
+    /// Of the answers, and of requests that were waited for in vain, in nanoseconds.
     pub latency: Histogram<u64>,
 }
 
@@ -49,7 +49,7 @@ impl Intervals {
     }
 
     /// A request ended at `end`, which seldom comes before another's: then it counts with that one. `latency` in
-    /// nanoseconds where it was answered.
+    /// nanoseconds where it counts.
     pub fn add(&mut self, end: Instant, good: bool, latency: Option<u64>) {
         let interval = self.at(end);
         if good {

@@ -26,6 +26,7 @@ pub mod latch;
 pub mod limits;
 pub mod mix;
 pub mod origin;
+pub mod output;
 pub mod pattern;
 pub mod plan;
 pub mod progress;

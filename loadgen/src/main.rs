@@ -3,13 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
 use ringway_loadgen::cli::{Command, CommandLine};
 use ringway_loadgen::{deltas, hold, origin, pattern, run, verify};
 
 fn main() -> ExitCode {
-    // Ends here, with 2 or after --help with 0, unless a whole command was typed.
-    let line = CommandLine::parse();
+    let line = CommandLine::typed();
     let done = match &line.command {
         Command::Run(options) => run::run(options),
         Command::Idle(options) => hold::idle(options),

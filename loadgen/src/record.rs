@@ -62,7 +62,8 @@ impl Failures {
 pub struct Record {
     keep_from: Instant,
     keep_until: Instant,
-    /// Nanoseconds from the intended start to the last octet of an answer.
+    /// Nanoseconds from the intended start to the last octet of an answer; or until nobody waited for it any longer, since
+    /// percentiles that leave out the worst say what nobody saw.
     pub latency: Histogram<u64>,
     /// Answers by class, 1xx to 5xx.
     pub statuses: [u64; 5],
@@ -115,10 +116,13 @@ impl Record {
         }
         self.last = self.last.max(end);
         let latency = nanoseconds(end.saturating_duration_since(start));
-        self.intervals.add(end, good, outcome.is_ok().then_some(latency));
+        let counts = matches!(outcome, Ok(_) | Err(Failure::Timeout));
+        self.intervals.add(end, good, counts.then_some(latency));
+        if counts {
+            self.latency.saturating_record(latency);
+        }
         match outcome {
             Ok(status) => {
-                self.latency.saturating_record(latency);
                 if let Some(count) = self.statuses.get_mut(usize::from(status / 100).wrapping_sub(1)) {
                     *count += 1;
                 }
@@ -200,28 +204,34 @@ mod tests {
         #[test]
         fn keeps_what_was_meant_to_start_in_time(
             requests in prop::collection::vec(
-                (0u64..3_000, 1u64..5_000_000, prop::option::of(100u16..600)),
+                (0u64..3_000, 1u64..5_000_000, prop_oneof![
+                    4 => (100u16..600).prop_map(Ok),
+                    1 => Just(Err(Failure::Timeout)),
+                    1 => Just(Err(Failure::Reset)),
+                ]),
                 1..300,
             ),
         ) {
             let zero = Instant::now();
             let at = |ms| zero + Duration::from_millis(ms);
             let mut record = Record::new(at(1_000), at(2_000), SECOND);
-            let (mut kept, mut failed) = (Vec::new(), 0);
-            for &(start, ns, status) in &requests {
+            // Those that were answered or waited for in vain, among them the latter, and all others.
+            let (mut kept, mut in_vain, mut broken) = (Vec::new(), 0, 0);
+            for &(start, ns, outcome) in &requests {
                 let end = at(start) + Duration::from_nanos(ns);
-                record.ended(at(start), end, status.ok_or(Failure::Timeout));
+                record.ended(at(start), end, outcome);
                 if (1_000..2_000).contains(&start) {
-                    match status {
-                        Some(_) => kept.push(ns),
-                        None => failed += 1,
+                    match outcome {
+                        Err(Failure::Reset) => broken += 1,
+                        _ => kept.push(ns),
                     }
+                    in_vain += u64::from(outcome == Err(Failure::Timeout));
                 }
             }
             kept.sort_unstable();
-            prop_assert_eq!(record.answers(), kept.len() as u64);
-            prop_assert_eq!((record.failures.timeout, record.failures.total()), (failed, failed));
-            prop_assert_eq!(record.requests(), kept.len() as u64 + failed);
+            prop_assert_eq!(record.answers(), kept.len() as u64 - in_vain);
+            prop_assert_eq!((record.failures.timeout, record.failures.total()), (in_vain, in_vain + broken));
+            prop_assert_eq!((record.requests(), record.latency.len()), (kept.len() as u64 + broken, kept.len() as u64));
             if let Some(&most) = kept.last() {
                 let median = kept[(kept.len() - 1) / 2];
                 let near = |found: u64, meant: u64| found.abs_diff(meant) <= 1 + meant / 1_000;

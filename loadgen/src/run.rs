@@ -1,10 +1,8 @@
 //! `run`: acts on a plan and reports what came of it.
 
 use std::cell::RefCell;
-use std::fs;
 use std::io::{self, Write};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::mpsc;
 use std::time::SystemTime;
@@ -18,6 +16,7 @@ use crate::hdr::Log;
 use crate::intervals::Interval;
 use crate::limits;
 use crate::mix::{self, Mix};
+use crate::output::{Output, ensure_apart};
 use crate::plan::{self, Extent, Plan, Target, Turn};
 use crate::progress::{self, Progress};
 use crate::record::Record;
@@ -41,6 +40,7 @@ enum Event {
 /// Wrong options or files, a target that takes no connection or answers nothing, a machine that lacks
 /// something.
 pub fn run(options: &RunOptions) -> Result<(), Error> {
+    let mut files = Files::open(options)?;
     let targets = options.target.iter().map(resolve).collect::<Result<_, _>>()?;
     let plan = plan(options)?.aimed_at(targets).map_err(Error::Usage)?;
     let core = core_options(options.core, plan.open_max())?;
@@ -51,7 +51,7 @@ pub fn run(options: &RunOptions) -> Result<(), Error> {
     let mix = Mix::new(&plan.kinds, plan.keep_alive, mix::tape(&plan, requests)?);
     let log = options.hdr.as_deref().map(|path| Log::create(path, plan.seed)).transpose()?;
     let figures = turns(core, &plan, mix, log)?;
-    publish(&Report::new(&plan, &figures.records, &figures.spans), options)?;
+    files.publish(&Report::new(&plan, &figures.records, &figures.spans), options)?;
     unanswered(&plan, &figures.records)
 }
 
@@ -202,29 +202,50 @@ fn unanswered(plan: &Plan, records: &[(Turn, Record)]) -> Result<(), Error> {
     Ok(())
 }
 
-fn publish(report: &Report, options: &RunOptions) -> Result<(), Error> {
-    let table = table::render(report);
-    if let Some(path) = &options.report {
-        write("--report", path, &html::page(report, SystemTime::now()))?;
+/// Where figures go beside the table.
+struct Files {
+    page: Option<Output>,
+    json: Option<Output>,
+}
+
+impl Files {
+    fn open(options: &RunOptions) -> Result<Self, Error> {
+        let (page, json, hdr) = (options.report.as_deref(), options.json.as_deref(), options.hdr.as_deref());
+        let json = json.filter(|path| path.as_os_str() != "-");
+        let named = [("--report", page), ("--json", json), ("--hdr", hdr)];
+        let named: Vec<_> = named.into_iter().filter_map(|(option, path)| Some((option, path?))).collect();
+        ensure_apart(&named)?;
+        Ok(Self { page: Output::wanted("--report", page)?, json: Output::wanted("--json", json)? })
     }
-    match options.json.as_deref() {
-        None => print(&table),
-        Some(path) if path.as_os_str() == "-" => {
-            // The table is a courtesy here.
-            let _ = io::stderr().write_all(table.as_bytes());
-            print(&(document(report) + "\n"))
+
+    fn publish(&mut self, report: &Report, options: &RunOptions) -> Result<(), Error> {
+        if let Some(page) = &mut self.page {
+            page.append(html::page(report, SystemTime::now()).as_bytes())?;
         }
-        Some(path) => {
-            print(&table)?;
-            write("--json", path, &(document(report) + "\n"))
-        }
+        show(options.json.is_some(), self.json.as_mut(), &table::render(report), &(document(report) + "\n"))
     }
 }
 
-pub(crate) fn write(option: &str, path: &Path, text: &str) -> Result<(), Error> {
-    let place = path.display();
-    let failed = |e| Error::Input(format!("{option} {place}: cannot be written: {e}; choose another place"));
-    fs::write(path, text).map_err(failed)
+/// Shows the table, and writes the document if it is wanted: to its file, or else to standard output, where the table is not
+/// then.
+pub(crate) fn show(
+    is_wanted: bool,
+    json: Option<&mut Output>,
+    table: &str,
+    document: &str,
+) -> Result<(), Error> {
+    match (is_wanted, json) {
+        (false, _) => print(table),
+        (true, None) => {
+            // The table is a courtesy here.
+            let _ = io::stderr().write_all(table.as_bytes());
+            print(document)
+        }
+        (true, Some(file)) => {
+            print(table)?;
+            file.append(document.as_bytes())
+        }
+    }
 }
 
 fn document(report: &Report) -> String {

@@ -6,11 +6,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use self::value::{Draw, HostField, HostSource, Idle, ListenOn, Target, is_path};
-use self::value::{answer_fields, body_octets, connections, rate, region, rounds, seconds, shorten};
-use crate::limits;
+use self::value::{
+    answer_fields, body_octets, connections, hosts, rate, region, requests, rounds, seconds, seed, shorten,
+};
 use ringway_state::id::Region;
 
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the input is wrong (a file, or a target that never answers), \
@@ -60,7 +61,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub duration: Duration,
     /// Send exactly so many requests a turn instead, then stop; without warm-up
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::REQUESTS_MAX),
+    #[arg(long, value_name = "N", value_parser = requests,
           conflicts_with_all = ["duration", "warmup"])]
     pub requests: Option<u64>,
     /// Open loop: so many requests a second, whether or not answers come; latency counts from when a request
@@ -96,7 +97,7 @@ pub struct RunOptions {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub timeout: Duration,
     /// Seed of all that is drawn [default: 1, or the plan's]
-    #[arg(long)]
+    #[arg(long, value_parser = seed)]
     pub seed: Option<u64>,
     /// Write all figures as JSON; `-` is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE|-")]
@@ -154,7 +155,7 @@ pub struct OriginOptions {
     #[arg(long, value_name = "N", default_value = "8", value_parser = answer_fields)]
     pub fields: usize,
     /// Seed of the octets in bodies, and of what the plan draws [default: 1, or the plan's]
-    #[arg(long)]
+    #[arg(long, value_parser = seed)]
     pub seed: Option<u64>,
     #[command(flatten)]
     pub core: CoreChoice,
@@ -167,10 +168,10 @@ pub struct DeltasOptions {
     pub out: PathBuf,
     /// Host names
     #[arg(long, value_name = "N", default_value = "4000000",
-          value_parser = clap::value_parser!(u64).range(1..=limits::DATASET_HOSTS_MAX))]
+          value_parser = hosts)]
     pub hosts: u64,
     /// Services, each with a host name at least [default: a quarter of the host names]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::DATASET_HOSTS_MAX))]
+    #[arg(long, value_name = "N", value_parser = hosts)]
     pub services: Option<u64>,
     /// The region in which every service has endpoints
     #[arg(long, default_value = "local", value_parser = region)]
@@ -186,7 +187,7 @@ pub struct DeltasOptions {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds, requires = "churn")]
     pub seconds: Duration,
     /// Seed of the data set and of its changes
-    #[arg(long, default_value = "1")]
+    #[arg(long, default_value = "1", value_parser = seed)]
     pub seed: u64,
     /// Where to write what is true when, for verify [default: the file of --out with .known behind its name]
     #[arg(long, value_name = "FILE")]
@@ -217,7 +218,7 @@ pub struct VerifyOptions {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub timeout: Duration,
     /// Seed of which hosts are asked for
-    #[arg(long, default_value = "1")]
+    #[arg(long, default_value = "1", value_parser = seed)]
     pub seed: u64,
     /// Write the figures as JSON; `-` is standard output, and the table then goes to standard error
     #[arg(long, value_name = "FILE|-")]
@@ -232,7 +233,7 @@ pub struct DigestOptions {
     #[arg(value_name = "OCTETS")]
     pub size: u64,
     /// Seed that the origin was started with
-    #[arg(long, default_value = "1")]
+    #[arg(long, default_value = "1", value_parser = seed)]
     pub seed: u64,
 }
 
@@ -246,13 +247,33 @@ pub struct CoreChoice {
     pub idle: Idle,
 }
 
+impl CommandLine {
+    /// Reads what was typed, or ends the process: with 2, or after `--help` with 0.
+    #[must_use]
+    pub fn typed() -> Self {
+        let matches = described().get_matches();
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+}
+
+/// The command line, in which a negative number is a value that is refused as such, and no option that nobody knows.
+fn described() -> clap::Command {
+    CommandLine::command().mut_subcommands(|command| {
+        command.mut_args(|arg| match arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)] // a failed unwrap is a failed test
     use super::*;
 
     fn parsed(line: &str) -> Result<Command, clap::Error> {
-        CommandLine::try_parse_from(line.split(' ')).map(|line| line.command)
+        let matches = described().try_get_matches_from(line.split(' '))?;
+        CommandLine::from_arg_matches(&matches).map(|line| line.command)
     }
 
     fn run(line: &str) -> RunOptions {
@@ -316,8 +337,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_allowed_is_told_of_negative_numbers_too() {
+        for (wrong, told) in [
+            ("run --target a:1 --rate -5", "write requests a second, above 0"),
+            ("run --target a:1 --duration -1", "write seconds from 0 to "),
+            ("run --target a:1 --connections -1", "write a whole number from 1 to "),
+            ("run --target a:1 --requests -1", "write a whole number from 1 to "),
+            ("run --target a:1 --seed -1", "write a whole number from 0 to "),
+            ("run --target a:1 --plan x --shorten -2", "write a number from 1 to "),
+            ("verify --target a:1 --known x --rate -0.5", "write requests a second, above 0"),
+            ("deltas --out x --hosts -1", "write a whole number from 1 to "),
+            ("origin --listen 127.0.0.1:0 --size -1", "write a whole number from 0 to "),
+        ] {
+            let error = parsed(&format!("ringway-loadgen {wrong}")).unwrap_err().to_string();
+            assert!(error.contains(told), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
-        CommandLine::command().debug_assert();
+        described().debug_assert();
     }
 }

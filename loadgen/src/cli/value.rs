@@ -132,6 +132,19 @@ pub(super) fn answer_fields(text: &str) -> Result<usize, String> {
     within(text, 2, limits::ANSWER_FIELDS_MAX)
 }
 
+pub(super) fn requests(text: &str) -> Result<u64, String> {
+    within(text, 1, limits::REQUESTS_MAX)
+}
+
+/// Of a data set, and services as well.
+pub(super) fn hosts(text: &str) -> Result<u64, String> {
+    within(text, 1, limits::DATASET_HOSTS_MAX)
+}
+
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    within(text, 0, u64::MAX)
+}
+
 fn within<N: FromStr + PartialOrd + std::fmt::Display>(text: &str, least: N, most: N) -> Result<N, String> {
     match text.parse::<N>() {
         Ok(number) if number >= least && number <= most => Ok(number),

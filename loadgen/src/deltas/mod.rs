@@ -5,7 +5,7 @@
 pub mod churn;
 pub mod known;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,6 +19,7 @@ use crate::cli::{DeltasOptions, ListenOn};
 use crate::dataset::{Dataset, STANDARD_SERVICES, standard_origins};
 use crate::error::Error;
 use crate::limits;
+use crate::output::{Output, ensure_apart, unwritable};
 use crate::plan::Profile;
 use crate::run::print;
 
@@ -28,14 +29,16 @@ use crate::run::print;
 /// A file cannot be written, or the options make no data set.
 pub fn deltas(options: &DeltasOptions) -> Result<(), Error> {
     let data = dataset(options)?;
-    let known = options.known.clone().unwrap_or_else(|| beside(&options.out));
-    let mut truth = Appended::create("--known", &known)?;
-    truth.append(&known::line(&Header::of(&data, options.churn.unwrap_or(0.0))))?;
-    write_all(&data, &options.out)?;
+    let known = options.known.clone().unwrap_or_else(|| beside(&options.out, ".known"));
+    let new = beside(&options.out, ".new");
+    ensure_apart(&[("--known", &known), ("--out", &options.out), ("--out, until it is whole,", &new)])?;
+    let mut truth = Output::open("--known", &known)?;
+    let header = known::line(&Header::of(&data, options.churn.unwrap_or(0.0)));
+    write_all(&data, &new, &options.out, || truth.append(&header))?;
     let (hosts, services, seed) = (data.hosts(), data.services(), data.seed());
     print(&format!("{hosts} host names of {services} services, seed {seed}\n"))?;
     let Some(rate) = options.churn else { return Ok(()) };
-    let mut out = Appended::open("--out", &options.out)?;
+    let mut out = Output::growing("--out", &options.out)?;
     let late = append(&data, rate, options.seconds, &mut out, &mut truth)?;
     print(&format!(
         "{} changes appended, the latest {:.1} ms late\n",
@@ -44,10 +47,10 @@ pub fn deltas(options: &DeltasOptions) -> Result<(), Error> {
     ))
 }
 
-/// A file's name with `.known` behind it.
-fn beside(path: &Path) -> PathBuf {
+/// A file's name with something behind it.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".known");
+    name.push(suffix);
     name.into()
 }
 
@@ -67,52 +70,37 @@ fn dataset(options: &DeltasOptions) -> Result<Dataset, Error> {
     Ok(Dataset::new(options.hosts, services, options.region.clone(), origins).with_seed(options.seed))
 }
 
-/// The whole data set. A file that is there is replaced at once, when the new one is whole.
-fn write_all(data: &Dataset, path: &Path) -> Result<(), Error> {
+/// The whole data set, in a file `new` that takes the place of `path` at once when it is whole, and `first` was done. If it is
+/// not, `path` is as it was.
+fn write_all(
+    data: &Dataset,
+    new: &Path,
+    path: &Path,
+    first: impl FnOnce() -> Result<(), Error>,
+) -> Result<(), Error> {
     let failed = |e| unwritable("--out", path, &e);
     if std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
         // A rename would take its place: a device's, for the whole machine.
         return Err(failed(io::Error::other("it is there, and no regular file")));
     }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let mut out = BufWriter::new(File::create(&beside).map_err(failed)?);
+    let written = write_changes(data, new).map_err(failed).and_then(|()| first());
+    let done = written.and_then(|()| std::fs::rename(new, path).map_err(failed));
+    if done.is_err() {
+        // What is left of it is no data set.
+        let _ = std::fs::remove_file(new);
+    }
+    done
+}
+
+fn write_changes(data: &Dataset, path: &Path) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(path)?);
     let mut line = Vec::new();
     for change in data.changes() {
         line.clear();
         render(&change, None, &mut line);
-        out.write_all(&line).map_err(failed)?;
+        out.write_all(&line)?;
     }
-    out.flush().map_err(failed)?;
-    std::fs::rename(&beside, path).map_err(failed)
-}
-
-/// A file that grows.
-struct Appended {
-    file: File,
-    option: &'static str,
-    path: PathBuf,
-}
-
-impl Appended {
-    fn create(option: &'static str, path: &Path) -> Result<Self, Error> {
-        let file = File::create(path).map_err(|e| unwritable(option, path, &e))?;
-        Ok(Self { file, option, path: path.to_owned() })
-    }
-
-    fn open(option: &'static str, path: &Path) -> Result<Self, Error> {
-        let file = OpenOptions::new().append(true).open(path).map_err(|e| unwritable(option, path, &e))?;
-        Ok(Self { file, option, path: path.to_owned() })
-    }
-
-    /// In one call, so that a reader sees whole lines but for the rarest moments.
-    fn append(&mut self, octets: &[u8]) -> Result<(), Error> {
-        self.file.write_all(octets).map_err(|e| unwritable(self.option, &self.path, &e))
-    }
-}
-
-fn unwritable(option: &str, path: &Path, why: &io::Error) -> Error {
-    Error::Input(format!("{option} {}: cannot be written: {why}; choose another place", path.display()))
+    out.flush()
 }
 
 /// How many changes were appended, and how long after it was due the latest of them was.
@@ -126,8 +114,8 @@ fn append(
     data: &Dataset,
     rate: f64,
     time: Duration,
-    out: &mut Appended,
-    truth: &mut Appended,
+    out: &mut Output,
+    truth: &mut Output,
 ) -> Result<Late, Error> {
     let begin = Instant::now();
     truth.append(&known::line(&Mark::Begin { ns: now_ns() }))?;

@@ -149,7 +149,7 @@ fn by_percentile(report: &Report) -> Chart {
         width: 1100.0,
         height: 400.0,
         x: Axis {
-            label: "share of answers that took at most so long".to_owned(),
+            label: "share of answers, and of what timed out, that took at most so long".to_owned(),
             scale: x,
             marks: marks.map(|share| (nines(share), percent(share))).collect(),
         },

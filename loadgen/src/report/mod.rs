@@ -49,7 +49,7 @@ pub struct TargetReport {
     pub address: String,
     #[serde(flatten)]
     pub figures: Figures,
-    /// Latency at rising shares of the answers, as many as the figures bear.
+    /// Latency at rising shares of the answers and of what timed out, as many as the figures bear.
     pub percentiles: Vec<Percentile>,
     pub rounds: Vec<Round>,
 }
@@ -62,7 +62,7 @@ pub struct Round {
     pub series: Vec<Span>,
 }
 
-/// So large a share of the answers took at most so long.
+/// So large a share of the answers, and of what timed out, took at most so long.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Percentile {
     /// Below 1.
@@ -100,7 +100,8 @@ pub struct Figures {
     pub retried: u64,
 }
 
-/// From the intended start to the last octet of the answer, of all answers.
+/// From the intended start to the last octet of the answer, of all answers; and of requests that timed out, until they did: so
+/// long at least.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Latency {
     pub p50: f64,

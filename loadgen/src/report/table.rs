@@ -55,7 +55,7 @@ pub fn kinds(kinds: &ErrorKinds) -> Vec<String> {
     let all = [
         (kinds.connect, "could not connect"),
         (kinds.reset, "reset"),
-        (kinds.timeout, "timed out"),
+        (kinds.timeout, "timed out, and count in latencies with the time that they were waited for"),
         (kinds.short, "ended before the answer did"),
         (kinds.malformed, "not HTTP/1.1"),
         (kinds.status, "with status 4xx or 5xx"),

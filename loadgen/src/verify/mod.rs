@@ -8,7 +8,7 @@ pub mod truth;
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::Read;
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -23,13 +23,15 @@ use crate::dataset::Dataset;
 use crate::deltas::known::{self, Mark};
 use crate::error::Error;
 use crate::limits;
-use crate::run::{core_options, no_core, print, resolve, write};
+use crate::output::Output;
+use crate::run::{core_options, no_core, resolve, show};
 
 /// Asks and judges for as long as was told.
 ///
 /// # Errors
 /// An answer was wrong, nothing was answered, the file of what is known is none, or the machine lacks something.
 pub fn verify(options: &VerifyOptions) -> Result<(), Error> {
+    let json = Output::wanted("--json", options.json.as_deref())?;
     let target = resolve(&options.target)?;
     let mut known = Known::open(&options.known)?;
     let header = known.header()?;
@@ -76,7 +78,7 @@ pub fn verify(options: &VerifyOptions) -> Result<(), Error> {
         }
     }
     thread.join().map_err(no_core)?;
-    publish(&bench.tally, options)
+    publish(&bench.tally, json, options)
 }
 
 /// Judges what was answered.
@@ -105,20 +107,9 @@ impl Bench<'_> {
     }
 }
 
-fn publish(tally: &Tally, options: &VerifyOptions) -> Result<(), Error> {
-    let (shown, document) = (tally.shown(), format!("{:#}\n", tally.document()));
-    match options.json.as_deref() {
-        None => print(&shown)?,
-        Some(path) if path.as_os_str() == "-" => {
-            // The table is a courtesy here.
-            let _ = io::stderr().write_all(shown.as_bytes());
-            print(&document)?;
-        }
-        Some(path) => {
-            print(&shown)?;
-            write("--json", path, &document)?;
-        }
-    }
+fn publish(tally: &Tally, mut json: Option<Output>, options: &VerifyOptions) -> Result<(), Error> {
+    let document = format!("{:#}\n", tally.document());
+    show(options.json.is_some(), json.as_mut(), &tally.shown(), &document)?;
     let target = &options.target.name;
     match (tally.wrong, tally.right) {
         (0, 0) => Err(Error::Input(format!("{target}: not one question was answered; is it running?"))),

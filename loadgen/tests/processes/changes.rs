@@ -65,6 +65,12 @@ fn what_makes_no_data_set_is_told() {
     assert!(code == 2 && err.contains("--services: each has a host name; give at most 5"), "{err}");
     assert_eq!(ended("deltas --out /tmp/x --hosts 0").0, 2);
     assert_eq!(ended("deltas --out /tmp/x --seconds 5").0, 2);
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    for known in ["x", "./x", "x.new"] {
+        let (code, _, err) = ended(&format!("deltas --out {} --hosts 5 --known {}", at("x"), at(known)));
+        assert!(code == 2 && err.contains(": both would be written to "), "{err}");
+    }
     let (code, _, err) = ended("verify --target 127.0.0.1:1 --known /nowhere/x");
     assert!(code == 1 && err.contains("/nowhere/x: cannot be read"), "{err}");
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -74,6 +80,34 @@ fn what_makes_no_data_set_is_told() {
         code == 1 && err.contains(":1: ") && err.contains("give the file that --known of deltas names"),
         "{err}"
     );
+}
+
+/// As on a disk that is full before the data set's end.
+#[test]
+fn what_finds_no_room_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("x");
+    let names = || {
+        let names = std::fs::read_dir(folder.path()).unwrap();
+        let mut names: Vec<_> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    };
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 8; exec {} deltas --out {} --hosts 1000",
+        env!("CARGO_BIN_EXE_ringway-loadgen"),
+        out.display()
+    );
+    for before in [&[][..], &["x", "x.known"]] {
+        before.iter().for_each(|name| std::fs::write(folder.path().join(name), "before").unwrap());
+        let ended = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(said.contains("x: cannot be written: File too large"), "{said}");
+        assert_eq!(names(), before);
+        assert!(before.iter().all(|name| std::fs::read(folder.path().join(name)).unwrap() == b"before"));
+    }
 }
 
 /// A router and its origins in one: follows a file of changes with the real table, and answers as the endpoint it finds. Its

@@ -71,14 +71,25 @@ fn page_document_and_log_agree() {
     assert!(page.ends_with("</html>\n") && page.len() < 200_000, "{}", page.len());
 }
 
+/// Before anything is asked.
 #[test]
-fn places_that_cannot_be_written_are_told() {
-    let origin = Origin::start("");
-    let options = "--connections 1 --requests 5";
-    for (option, code) in [("--report", 1), ("--hdr", 1), ("--json", 1)] {
-        let line = format!("run --target {} {options} {option} /nowhere/file", origin.address);
-        let (ended, _, err) = ended(&line);
-        assert_eq!(ended, code);
+fn places_that_cannot_be_written_are_told_at_once() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for option in ["--report", "--hdr", "--json"] {
+        let (code, _, err) = ended(&format!("run --target {nobody} --requests 5 {option} /nowhere/file"));
+        assert_eq!(code, 1);
         assert!(err.contains(&format!("{option} /nowhere/file: cannot be written: No such file")), "{err}");
     }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a").display().to_string();
+    let (code, _, err) = ended(&format!("run --target {nobody} --json {file} --report {file}"));
+    assert!(code == 2 && err.contains("--report and --json: both would be written to"), "{err}");
+    // What stood there stays, and nothing is left of a run that came to nothing.
+    std::fs::write(&file, "before").unwrap();
+    let line = format!("run --target {nobody} --requests 5 --json {file} --report {file}.html");
+    assert_eq!(ended(&line).0, 1);
+    let left = std::fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!((left, std::fs::read_to_string(&file).unwrap().as_str()), (1, "before"));
+    let verify = format!("verify --target {nobody} --known {file} --json /nowhere/file");
+    assert!(ended(&verify).2.contains("--json /nowhere/file: cannot be written"), "{verify}");
 }

@@ -114,6 +114,9 @@ fn a_target_that_never_answers_is_an_error_in_time() {
     let report: Value = serde_json::from_str(&out).unwrap();
     let target = &report["targets"][0];
     assert_eq!((&target["requests"], &target["error_kinds"]["timeout"]), (&25.into(), &25.into()));
+    // Whoever waited in vain waited at least so long.
+    assert!(number(&target["latency_us"]["p50"]) >= 200_000.0, "{target}");
+    assert!(err.contains("25 timed out, and count in latencies"), "{err}");
     assert!(begin.elapsed() < Duration::from_secs(10), "arrivals that wait too long are given up");
 }
 
