@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 
-use crate::edge::explain::{Endpoint, Explanation, Layer, Path, SetBy, Setting, Stored, Verdict};
+use crate::edge::explain::{Endpoint, Explanation, Layer, Path, Request, SetBy, Setting, Stored, Verdict};
 
 /// Verdict first, then what led to it; `notes` last. Every line ends, none in spaces.
 pub(super) fn text(told: &Explanation, notes: &[String]) -> String {
-    let mut out = format!("{} {}{}\n\n", told.request.method, told.request.host, told.request.target);
+    let mut out = asked(&told.request) + "\n\n";
     verdict(&mut out, told);
     origin(&mut out, told);
     if let Some(path) = &told.path {
@@ -29,6 +29,15 @@ pub(super) fn text(told: &Explanation, notes: &[String]) -> String {
         out.push_str(&format!("\nnote: {note}\n"));
     }
     out
+}
+
+/// The request in a line: host name and path as one, or a target that has its own host name, or none, beside `Host`.
+fn asked(request: &Request) -> String {
+    let Request { method, host, target, .. } = request;
+    match target.starts_with('/') {
+        true => format!("{method} {host}{target}"),
+        false => format!("{method} {target} (Host: {host})"),
+    }
 }
 
 fn line(out: &mut String, label: &str, text: &str) {

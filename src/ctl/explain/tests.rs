@@ -55,6 +55,7 @@ const ASKED: &[(&str, Exit)] = &[
     ("--host circle.example.com", Exit::WrongInput),
     ("--host hello.localhost --path /a%2fb", Exit::WrongInput),
     ("--host hello.localhost --path /.well-known/gateway-health", Exit::Fine),
+    ("--host nobody.example.com --path http://hello.localhost/a", Exit::Fine),
     ("--host hello.localhost --path * --method OPTIONS --header Max-Forwards:0", Exit::Fine),
     ("--host a_b!c", Exit::WrongInput),
     ("--host hello.localhost --method TRACE", Exit::WrongInput),
