@@ -53,7 +53,7 @@ struct Open {
     /// Octets that were read.
     read: u64,
     tail: Tail,
-    /// Its name leads elsewhere, so nothing is to be waited for.
+    /// Its name leads elsewhere, or nowhere; what is read from then on is the rest.
     is_final: bool,
 }
 
@@ -193,6 +193,10 @@ impl Follower {
                 open.is_final = true;
                 Look::More
             }
+            Fate::Gone if has_a_name(&open.file) => {
+                open.is_final = false;
+                Look::Absent(io::Error::from_raw_os_error(libc::ENOENT))
+            }
             Fate::Replaced | Fate::Gone => {
                 let torn = open.lines.torn();
                 self.open = None;
@@ -283,6 +287,11 @@ fn open_file(path: &Path) -> io::Result<File> {
         true => Ok(file),
         false => Err(io::Error::other("it is no regular file")),
     }
+}
+
+/// Whether it was moved rather than removed: whoever wrote to it may go on until another is in its place.
+fn has_a_name(file: &File) -> bool {
+    file.metadata().is_ok_and(|file| file.nlink() > 0)
 }
 
 fn identity(file: &Metadata) -> Identity {

@@ -92,6 +92,23 @@ fn a_file_that_goes_is_read_to_its_end_and_waited_for() {
     assert_eq!(world.read(), ["Replaced { torn: 0 }", "1:c"]);
 }
 
+/// As when logs are rotated: whoever writes has the file open, whatever its name.
+#[test]
+fn a_file_that_was_moved_is_read_until_another_is_in_its_place() {
+    let mut world = World::new();
+    world.append("a\n");
+    assert_eq!(world.read(), ["First", "1:a"]);
+    let mut writer = File::options().append(true).open(&world.path).unwrap();
+    fs::rename(&world.path, world.dir.path().join("changes.1")).unwrap();
+    assert_eq!(world.read(), ["NotFound"]);
+    writer.write_all(b"b\nto").unwrap();
+    assert_eq!(world.read(), ["2:b", "NotFound"]);
+    writer.write_all(b"rn\n").unwrap();
+    world.append("c\n");
+    writer.write_all(b"d\n").unwrap();
+    assert_eq!(world.read(), ["3:torn", "4:d", "Replaced { torn: 0 }", "1:c"]);
+}
+
 #[test]
 fn a_file_that_was_written_anew_in_its_place_is_read_from_its_start() {
     let mut world = World::new();

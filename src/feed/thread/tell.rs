@@ -88,8 +88,11 @@ impl Feed {
         if self.absent.as_ref() == Some(&why) {
             return;
         }
-        // What is known is the best there is.
+        // What is known is the best there is, and a restart may find it nowhere else.
         self.caught_up.tell();
+        if self.start.state == StartState::Done {
+            self.chores.keep_all();
+        }
         let path = self.path.display().to_string();
         if self.start.state == StartState::Reading {
             self.readiness.set(READY, format!("{path} cannot be read: {why}; it is waited for"));
