@@ -83,16 +83,15 @@ pub(super) struct Guards {
     /// Keys by the rule that holds them, in the order in which they were first held.
     order: [BTreeMap<u64, Key>; Rule::ALL.len()],
     next: u64,
-    /// Up to where it was looked whether something may go.
-    looked: (usize, u64),
+    /// Up to where it was looked whether something may go, and whether all that is held by a rule is to be looked at once.
+    looked: [u64; Rule::ALL.len()],
+    is_pressed: [bool; Rule::ALL.len()],
     emptied: Emptied,
     fleet: Fleet,
     services: Services,
     /// Until when each rule holds nothing more, and none holds anything of a service.
     acknowledged: [Option<Instant>; Rule::ALL.len()],
     meant: HashMap<ServiceId, Instant>,
-    /// Something was acknowledged, and not everything that is held has been looked at since.
-    is_pressed: bool,
 }
 
 /// What somebody says is meant.
@@ -109,6 +108,12 @@ struct Held {
     rule: Rule,
     order: u64,
     since: Instant,
+}
+
+impl Held {
+    fn has_expired(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= EXPIRES
+    }
 }
 
 const EXPIRES: Duration = Duration::from_millis(limits::GUARD_EXPIRES_MS);
@@ -128,20 +133,26 @@ impl Guards {
             most,
             order: Default::default(),
             next: 0,
-            looked: (0, 0),
+            looked: Default::default(),
+            is_pressed: Default::default(),
             emptied: Emptied::new(sets),
             fleet: Fleet::default(),
             services: Services::default(),
             acknowledged: [None; Rule::ALL.len()],
             meant: HashMap::new(),
-            is_pressed: false,
         }
     }
 
     /// So many endpoints of all sets were healthy before the first change that was applied.
     pub(super) fn counted(&mut self, healthy: u64) {
         self.fleet.counted(healthy);
-        self.is_pressed = true;
+        self.press();
+    }
+
+    /// Everything that is held is looked at once: what holds for all of it is another.
+    fn press(&mut self) {
+        self.looked = Default::default();
+        self.is_pressed = Rule::ALL.map(|rule| !self.order[rule as usize].is_empty());
     }
 
     /// Changes are judged from now on: what was applied before is no fall.
@@ -192,40 +203,62 @@ impl Guards {
         }
     }
 
-    /// A change that need not be held any longer, if one is found: it is to be applied. Looks at a few at a time; `before`
-    /// tells the healthy endpoints of a set.
+    /// A change that need not be held any longer, if one is found: it is to be applied. Looks at a few of each rule's at a time,
+    /// and at none if none may go; `before` tells the healthy endpoints of a set.
     pub(super) fn release(&mut self, now: Instant, before: impl Fn(&Key) -> u64) -> Option<Arc<Change>> {
-        for _ in 0..limits::GUARD_LOOK {
-            let Some(key) = self.next_to_look_at() else {
-                (self.looked, self.is_pressed) = ((0, 0), false);
-                return None;
-            };
-            if self.is_free(&key, before(&key), now) {
-                return self.let_go(&key);
+        for rule in Rule::ALL {
+            for _ in 0..limits::GUARD_LOOK {
+                let Some(key) = self.next_to_look_at(rule, now) else { break };
+                if self.is_free(&key, before(&key), now) {
+                    return self.let_go(&key);
+                }
             }
         }
         None
     }
 
-    fn next_to_look_at(&mut self) -> Option<Key> {
-        loop {
-            let (rule, from) = self.looked;
-            match self.order.get(rule)?.range(from..).next() {
-                Some((order, key)) => {
-                    self.looked = (rule, order + 1);
-                    return Some(key.clone());
-                }
-                None => self.looked = (rule + 1, 0),
-            }
+    /// The next that a rule holds; none at the end, from which it goes back to the first.
+    fn next_to_look_at(&mut self, rule: Rule, now: Instant) -> Option<Key> {
+        let at = rule as usize;
+        let next = match self.is_pressed[at] || self.may_some_go(rule, now) {
+            true => self.order[at].range(self.looked[at]..).next(),
+            false => None,
+        };
+        if let Some((order, key)) = next {
+            self.looked[at] = order + 1;
+            return Some(key.clone());
         }
+        (self.looked[at], self.is_pressed[at]) = (0, false);
+        None
+    }
+
+    /// Whether a look at what a rule holds could find one that it need not hold: else as many as there are would be looked at
+    /// in vain, again and again.
+    fn may_some_go(&self, rule: Rule, now: Instant) -> bool {
+        let least = Effect { before: 1, after: 0 };
+        let stands = self.holds(rule, now)
+            && match rule {
+                Rule::Emptied => !self.emptied.has_room(now),
+                Rule::Fleet => self.fleet.would_fall(least, now),
+                // A large set may lately have had so many for longer than a change is held.
+                Rule::Service => true,
+            };
+        !stands || (rule != Rule::Emptied && self.has_one_expired(rule, now))
+    }
+
+    /// Those that were held first expire first.
+    fn has_one_expired(&self, rule: Rule, now: Instant) -> bool {
+        let first = self.order[rule as usize].values().next().and_then(|key| self.held.get(key));
+        first.is_some_and(|held| held.has_expired(now))
     }
 
     /// Whether a change need not be held any longer; else the rule that holds it now, which may be another than before.
     fn is_free(&mut self, key: &Key, before: u64, now: Instant) -> bool {
         let Some(held) = self.held.get(key) else { return false };
-        let (since, effect) = (held.since, Effect { before, after: healthy(&held.change.record) });
+        let has_expired = held.has_expired(now);
+        let effect = Effect { before, after: healthy(&held.change.record) };
         let Some(rule) = self.broken(key, effect, now) else { return true };
-        let has_expired = rule != Rule::Emptied && now.saturating_duration_since(since) >= EXPIRES;
+        let has_expired = rule != Rule::Emptied && has_expired;
         if has_expired && (effect.after > 0 || self.emptied.has_room(now)) {
             return true;
         }
@@ -257,12 +290,12 @@ impl Guards {
                 }
             }
         }
-        (self.looked, self.is_pressed) = ((0, 0), true);
+        self.press();
     }
 
     /// Whether [`release`](Self::release) is to be asked at once, again and again.
     pub(super) fn is_pressed(&self) -> bool {
-        self.is_pressed && self.is_holding()
+        self.is_pressed.contains(&true) && self.is_holding()
     }
 
     /// What each rule holds.
@@ -291,6 +324,7 @@ impl Guards {
         for change in changes {
             self.hold(change.record.key(), change, Rule::Emptied, now);
         }
+        self.press();
     }
 
     pub(super) fn has_room(&self) -> bool {

@@ -197,6 +197,48 @@ fn forty_nine_percent_go_and_fifty_one_do_not() {
     assert!(!world.guards.is_holding() && world.emptied.len() == 510);
 }
 
+/// However much is held, and for whatever reason: none of it is looked at for as long as none may go, and then the first goes
+/// at the first look.
+#[test]
+fn what_may_not_go_is_not_looked_at() {
+    let looks = std::cell::Cell::new(0);
+    let release = |world: &mut World| {
+        let table = &world.table;
+        let before = |key: &Key| {
+            looks.set(looks.get() + 1);
+            table.healthy(key)
+        };
+        let released = world.guards.release(world.now, before);
+        released.map(|change| world.apply(Change::clone(&change))).is_some()
+    };
+    let mut world = World::new(20_000, 2);
+    (0..9_000).for_each(|service| {
+        world.offer(change(service, 0, 2));
+    });
+    world.offer(change(20_000, 100, 1));
+    assert_eq!(world.offer(change(20_000, 49, 2)), Some(Rule::Service));
+    assert!(world.held(Rule::Emptied) > 8_000);
+    assert!(!release(&mut world) && looks.get() == 0);
+    world.now += Duration::from_secs(60);
+    assert!(release(&mut world) && looks.get() == 1);
+    let mut released = 1;
+    while release(&mut world) {
+        released += 1;
+    }
+    assert!(released > 100 && looks.get() == released, "{released} {}", looks.get());
+
+    let mut world = World::new(10_000, 4);
+    (0..10_000).for_each(|service| assert_eq!(world.offer(change(service, 2, 2)), None));
+    (0..9_000).for_each(|service| assert_eq!(world.offer(change(service, 1, 3)), Some(Rule::Fleet)));
+    looks.set(0);
+    assert!(!release(&mut world) && looks.get() == 0);
+    assert_eq!(world.offer(change(9_999, 3, 3)), None);
+    assert!(release(&mut world) && looks.get() == 1, "there is room for one");
+    assert!(!release(&mut world) && looks.get() == 1);
+    world.now += EXPIRES;
+    assert!(release(&mut world) && looks.get() == 2);
+}
+
 #[test]
 fn one_service_may_be_meant_and_no_other() {
     let mut world = World::new(20, 100);
