@@ -112,11 +112,10 @@ struct CompareArgs {
     gate: Vec<Gate>,
 }
 
+/// Windows that take turns: one in which all is well, one with what the command is about.
 #[derive(Debug, Args)]
-struct NeighboursArgs {
-    #[command(flatten)]
-    bed: Bed,
-    /// Pairs of windows, one with the neighbours healthy and one with them in trouble
+struct Windows {
+    /// Pairs of windows, one without what is measured and one with it
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
     /// Length of a window
@@ -125,15 +124,19 @@ struct NeighboursArgs {
 }
 
 #[derive(Debug, Args)]
+struct NeighboursArgs {
+    #[command(flatten)]
+    bed: Bed,
+    #[command(flatten)]
+    windows: Windows,
+}
+
+#[derive(Debug, Args)]
 struct ChurnArgs {
     #[command(flatten)]
     bed: Bed,
-    /// Pairs of windows, one without changes and one with
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..))]
-    rounds: u16,
-    /// Length of a window
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..))]
-    seconds: u64,
+    #[command(flatten)]
+    windows: Windows,
     /// Changes a second
     #[arg(long, value_name = "PER_SECOND", default_value_t = 1_000,
         value_parser = clap::value_parser!(u64).range(1..=100_000))]
@@ -270,14 +273,14 @@ fn compare(args: &CompareArgs, out: &mut impl Write) -> Result<bool, Failure> {
 
 fn neighbours(args: &NeighboursArgs, out: &mut impl Write) -> Result<bool, Failure> {
     let mut scene = args.bed.scene()?;
-    let (programs, plan) = (args.bed.programs(), Plan::of(usize::from(args.rounds)));
+    let (programs, plan) = (args.bed.programs(), Plan::of(usize::from(args.windows.rounds)));
     let machine = Machine::of_this();
-    let options = neighbours::Options { programs, plan, seconds: args.seconds };
+    let options = neighbours::Options { programs, plan, seconds: args.windows.seconds };
     let figures = neighbours::run(&options, &mut scene)?;
     let run = Run {
         machine,
         versions: versions(&[Peer::Ringway, Peer::Nginx], &options.programs),
-        conditions: args.bed.conditions(args.seconds),
+        conditions: args.bed.conditions(args.windows.seconds),
         rounds: plan.rounds,
         figures,
     };
@@ -290,18 +293,18 @@ fn neighbours(args: &NeighboursArgs, out: &mut impl Write) -> Result<bool, Failu
 
 fn churn(args: &ChurnArgs, out: &mut impl Write) -> Result<bool, Failure> {
     let mut scene = args.bed.scene()?;
-    let plan = Plan::of(usize::from(args.rounds));
+    let plan = Plan::of(usize::from(args.windows.rounds));
     let machine = Machine::of_this();
     let options = churn::Options {
         programs: args.bed.programs(),
         plan,
-        seconds: args.seconds,
+        seconds: args.windows.seconds,
         rate: args.rate,
         steady: args.steady,
         burst: args.burst,
     };
     let figures = churn::run(&options, &mut scene)?;
-    let conditions = format!("{}; {} changes a second", args.bed.conditions(args.seconds), args.rate);
+    let conditions = format!("{}; {} changes a second", args.bed.conditions(args.windows.seconds), args.rate);
     let versions = versions(&[Peer::Ringway, Peer::Nginx], &options.programs);
     let run = Run { machine, versions, conditions, rounds: plan.rounds, figures };
     let kept = report::keep(&run, &[], "churn", &args.bed.out)?;

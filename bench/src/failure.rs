@@ -43,8 +43,12 @@ pub enum Failure {
     Unreadable { name: String, output: String },
     #[error("this is about a table that changes; give it one with --dataset HOSTS")]
     NoDataSet,
+    #[error("changes could not be appended: {0}")]
+    Appended(ringway_loadgen::error::Error),
     #[error("changes could not be appended: their thread has ended")]
     Changes,
+    #[error("the router's figures were not looked at: the thread that does has ended")]
+    Looks,
     #[error(
         "all of {hosts} hosts are among those that {changes} changes concern; give --dataset more, or --rate and --steady less"
     )]

@@ -9,10 +9,10 @@
 
 mod common;
 
-use std::{hint::black_box, path::Path, sync::Arc};
+use std::{hint::black_box, sync::Arc};
 
-use common::{Names, ROUNDS, RequestWork, asked, build, cpu_nanoseconds, dataset, endpoint, median, service};
-use ringway_state::{Table, View, id::Region, snapshot::Snapshot};
+use common::{Names, ROUNDS, RequestWork, asked, cpu_nanoseconds, endpoint, median, service};
+use ringway_state::{Table, View, snapshot::Snapshot};
 
 /// Look-ups of a measurement.
 const LOOKUPS: usize = 1 << 18;
@@ -21,13 +21,8 @@ const BATCHES: [usize; 4] = [4, 16, 64, 256];
 const WORKS: [usize; 3] = [0, 200, 1_000];
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().expect("FILE");
-    let hosts: u64 = arguments.next().map_or(dataset::STANDARD_HOSTS, |hosts| hosts.parse().unwrap());
-    let local = Region::parse("local").unwrap();
-    let data = common::data_set(hosts, &local);
-    build(&data, Path::new(&path));
-    let view = Table::with_base(Arc::new(Snapshot::open(Path::new(&path)).unwrap()), &local).publish();
+    let (data, path) = common::given();
+    let view = Table::with_base(Arc::new(Snapshot::open(&path).unwrap()), data.local()).publish();
     let names = Names::shuffled(&data);
     let work = RequestWork::new();
     for readings in WORKS {

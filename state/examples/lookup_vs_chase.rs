@@ -16,36 +16,31 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{Names, ROUNDS, build, cpu_nanoseconds, dataset, endpoint, median, service, shuffle, status};
+use common::{Names, ROUNDS, cpu_nanoseconds, dataset, endpoint, median, service, shuffle, status};
 use memmap2::{Advice, MmapMut};
-use ringway_state::{Table, View, id::Region, snapshot::Snapshot};
+use ringway_state::{Table, View, snapshot::Snapshot};
 
 const LINE: usize = 64;
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let path = arguments.next().expect("FILE");
-    let hosts: u64 = arguments.next().map_or(dataset::STANDARD_HOSTS, |hosts| hosts.parse().unwrap());
-    let local = Region::parse("local").unwrap();
-    let data = common::data_set(hosts, &local);
-    build(&data, Path::new(&path));
-    let view = open(&data, Path::new(&path), &local);
+    let (data, path) = common::given();
+    let view = open(&data, &path);
     compare(&data, &view);
 }
 
-fn open(data: &dataset::Dataset, path: &Path, local: &Region) -> View {
+fn open(data: &dataset::Dataset, path: &Path) -> View {
     let name = data.host(data.hosts() - 1);
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {
             let start = Instant::now();
-            let table = Table::with_base(Arc::new(Snapshot::open(path).unwrap()), local);
+            let table = Table::with_base(Arc::new(Snapshot::open(path).unwrap()), data.local());
             assert!(table.publish().host(name.as_bytes()).is_some());
             start.elapsed()
         })
         .collect();
     times.sort();
     println!("open to first answer: median {:.1?}, worst {:.1?}", times[ROUNDS / 2], times[ROUNDS - 1]);
-    let table = Table::with_base(Arc::new(Snapshot::open(path).unwrap()), local);
+    let table = Table::with_base(Arc::new(Snapshot::open(path).unwrap()), data.local());
     println!("private memory, open: {} KiB", status("RssAnon"));
     table.publish()
 }

@@ -42,6 +42,30 @@ fn changes(origins: &[Origin]) -> String {
     lines
 }
 
+/// A folder with changes over origins, and the snapshot that is built of them.
+struct Built {
+    dir: tempfile::TempDir,
+    deltas: String,
+    snapshot: String,
+}
+
+impl Built {
+    #[track_caller]
+    fn over(origins: &[Origin]) -> Built {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
+        std::fs::write(&deltas, changes(origins)).unwrap();
+        let (code, said) = ringway(&["build", "--from", &deltas, "--out", &snapshot]);
+        assert_eq!(code, 0, "{said}");
+        Built { dir, deltas, snapshot }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+}
+
 fn host_name(host: usize) -> String {
     format!("h{host}.n{}.test", host % 97)
 }
@@ -61,13 +85,7 @@ fn a_snapshot_is_built_verified_and_served() {
         .map(|number| Origin::answering(move |head, _| ok(format!("{number} {}", head.get("host").unwrap()))))
         .collect();
     let extra = Origin::saying("extra");
-    let dir = tempfile::tempdir().unwrap();
-    let at = |name: &str| dir.path().join(name).display().to_string();
-    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
-    std::fs::write(&deltas, changes(&origins)).unwrap();
-
-    let (code, said) = ringway(&["build", "--from", &deltas, "--out", &snapshot]);
-    assert_eq!(code, 0, "{said}");
+    let Built { dir: _dir, snapshot, .. } = Built::over(&origins);
     assert_eq!(ringway(&["verify", &snapshot]).0, 0);
     let (code, said) = ringway(&["inspect", &snapshot]);
     assert!(code == 0 && said.contains("10001 host names"), "{said}");
@@ -98,11 +116,7 @@ fn a_snapshot_is_built_verified_and_served() {
 #[test]
 fn an_export_ends_with_who_reads_it() {
     let origins = [Origin::saying("fine")];
-    let dir = tempfile::tempdir().unwrap();
-    let at = |name: &str| dir.path().join(name).display().to_string();
-    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
-    std::fs::write(&deltas, changes(&origins)).unwrap();
-    assert_eq!(ringway(&["build", "--from", &deltas, "--out", &snapshot]).0, 0);
+    let Built { dir: _dir, snapshot, .. } = Built::over(&origins);
     let mut export = std::process::Command::new(env!("CARGO_BIN_EXE_ringway"))
         .args(["state", "export", &snapshot])
         .stdout(std::process::Stdio::piped())
@@ -122,12 +136,9 @@ fn an_export_ends_with_who_reads_it() {
 #[test]
 fn an_export_is_the_same_state_and_a_change_is_the_difference() {
     let origins = [Origin::saying("fine")];
-    let dir = tempfile::tempdir().unwrap();
-    let at = |name: &str| dir.path().join(name).display().to_string();
-    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
-    std::fs::write(&deltas, changes(&origins)).unwrap();
-    assert_eq!(ringway(&["build", "--from", &deltas, "--out", &snapshot]).0, 0);
-    let (exported, again) = (at("exported.jsonl"), at("again.snap"));
+    let built = Built::over(&origins);
+    let (deltas, snapshot) = (built.deltas.clone(), built.snapshot.clone());
+    let (exported, again) = (built.at("exported.jsonl"), built.at("again.snap"));
     let (code, said) = ringway(&["export", &snapshot, "--out", &exported]);
     assert!(code == 0 && said.contains(": 12001 changes"), "{said}");
     assert_eq!(ringway(&["build", "--from", &exported, "--out", &again]).0, 0);
@@ -183,11 +194,7 @@ fn one_bad_line_makes_no_snapshot() {
 #[test]
 fn a_damaged_snapshot_is_found_out_wherever_it_is_damaged() {
     let origins = [Origin::saying("fine")];
-    let dir = tempfile::tempdir().unwrap();
-    let at = |name: &str| dir.path().join(name).display().to_string();
-    let (deltas, snapshot) = (at("deltas.jsonl"), at("base.snap"));
-    std::fs::write(&deltas, changes(&origins)).unwrap();
-    assert_eq!(ringway(&["build", "--from", &deltas, "--out", &snapshot]).0, 0);
+    let Built { dir: _dir, snapshot, .. } = Built::over(&origins);
     let whole = std::fs::read(&snapshot).unwrap();
     for n in 0..12 {
         let mut damaged = whole.clone();

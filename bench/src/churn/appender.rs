@@ -1,8 +1,6 @@
 //! Appends changes to the file that the router follows, at a rate while it is told to, and writes down what is true when,
 //! for `ringway-loadgen verify`.
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,10 +9,11 @@ use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use ringway_loadgen::dataset::Dataset;
-use ringway_loadgen::deltas::churn::{Act, Churn, change};
-use ringway_loadgen::deltas::known::{self, Header, Mark, now_ns};
-use ringway_loadgen::limits::CHANGES_TOGETHER_MAX;
-use ringway_state::change::render;
+use ringway_loadgen::deltas::churn::{Act, Churn};
+use ringway_loadgen::deltas::known::{self, Header};
+use ringway_loadgen::deltas::writer::{Due, Writer};
+use ringway_loadgen::error::Error;
+use ringway_loadgen::output::Output;
 
 use crate::failure::Failure;
 
@@ -36,7 +35,7 @@ pub(super) struct Appender {
     state: Arc<State>,
     /// How many are to be appended at once.
     bursts: Sender<u64>,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    thread: Option<JoinHandle<Result<(), Error>>>,
     known: PathBuf,
 }
 
@@ -48,18 +47,16 @@ struct State {
 }
 
 impl Appender {
-    /// Makes both files, in `dir`; appends to the first, `changes`, so many a second while it is told to.
+    /// Appends to `changes` so many a second while it is told to, and writes what is known in `dir`.
     pub(super) fn start(data: &Dataset, rate: u64, changes: &Path, dir: &Path) -> Result<Self, Failure> {
         let known = dir.join("known");
-        let out =
-            OpenOptions::new().append(true).create(true).open(changes).map_err(Failure::file(changes))?;
-        let mut truth = File::create(&known).map_err(Failure::file(&known))?;
-        let begin = [known::line(&Header::of(data, rate as f64)), known::line(&Mark::Begin { ns: now_ns() })];
-        truth.write_all(&begin.concat()).map_err(Failure::file(&known))?;
+        let out = Output::growing("changes", changes).map_err(Failure::Appended)?;
+        let mut truth = Output::open("known", &known).map_err(Failure::Appended)?;
+        truth.append(&known::line(&Header::of(data, rate as f64))).map_err(Failure::Appended)?;
         let (bursts, asked) = mpsc::channel();
         let state = Arc::<State>::default();
         let (data, shared) = (data.clone(), Arc::clone(&state));
-        let thread = thread::spawn(move || Files { out, truth }.run(&data, rate, &shared, &asked));
+        let thread = thread::spawn(move || run(&data, rate, (out, truth), &shared, &asked));
         Ok(Self { state, bursts, thread: Some(thread), known })
     }
 
@@ -95,12 +92,12 @@ impl Appender {
     pub(super) fn end(mut self) -> Result<(), Failure> {
         match self.stop() {
             Some(Ok(Ok(()))) | None => Ok(()),
-            Some(Ok(Err(source))) => Err(Failure::File { path: self.known.clone(), source }),
+            Some(Ok(Err(error))) => Err(Failure::Appended(error)),
             Some(Err(_)) => Err(Failure::Changes),
         }
     }
 
-    fn stop(&mut self) -> Option<thread::Result<io::Result<()>>> {
+    fn stop(&mut self) -> Option<thread::Result<Result<(), Error>>> {
         self.state.stop.store(true, Ordering::Release);
         self.thread.take().map(JoinHandle::join)
     }
@@ -113,79 +110,29 @@ impl Drop for Appender {
     }
 }
 
-struct Files {
-    out: File,
-    truth: File,
-}
-
-impl Files {
-    fn run(mut self, data: &Dataset, rate: u64, state: &State, bursts: &Receiver<u64>) -> io::Result<()> {
-        let mut churn = Churn::new(data, data.seed());
-        let mut due = Due { rate, since: Instant::now(), given: 0 };
-        while !state.stop.load(Ordering::Acquire) {
-            let mut count = match state.on.load(Ordering::Acquire) {
-                true => due.take(Instant::now()),
-                false => due.pause(),
-            };
-            count += bursts.try_iter().sum::<u64>();
-            while count > 0 {
-                let some = count.min(CHANGES_TOGETHER_MAX);
-                self.append(data, &mut churn, state, some)?;
-                count -= some;
-            }
-            // Not a wait for something to happen: the rate is what was asked for.
-            sleep(EVERY);
-        }
-        Ok(())
-    }
-
-    fn append(&mut self, data: &Dataset, churn: &mut Churn<'_>, state: &State, count: u64) -> io::Result<()> {
-        let first = state.appended.load(Ordering::Acquire);
-        let (until, mut lines) = (first + count, Vec::new());
-        for (number, act) in (first..until).zip(churn) {
-            render(&change(data, number, &act), Some(number), &mut lines);
-        }
-        self.truth.write_all(&known::line(&Mark::Writing { until, ns: now_ns() }))?;
-        self.out.write_all(&lines)?;
-        self.truth.write_all(&known::line(&Mark::Written { until, ns: now_ns() }))?;
-        state.appended.store(until, Ordering::Release);
-        Ok(())
-    }
-}
-
-/// What a rate asks for as time goes on.
-struct Due {
+/// Appends on the thread, until it is to stop.
+fn run(
+    data: &Dataset,
     rate: u64,
-    since: Instant,
-    given: u64,
-}
-
-impl Due {
-    fn take(&mut self, now: Instant) -> u64 {
-        let meant = u128::from(self.rate) * now.duration_since(self.since).as_nanos() / 1_000_000_000;
-        let due = u64::try_from(meant).unwrap_or(u64::MAX).saturating_sub(self.given);
-        self.given += due;
-        due
+    (out, truth): (Output, Output),
+    state: &State,
+    bursts: &Receiver<u64>,
+) -> Result<(), Error> {
+    let mut writer = Writer::begin(data, out, truth)?;
+    let mut due = Due::new(rate as f64, Instant::now());
+    while !state.stop.load(Ordering::Acquire) {
+        let now = Instant::now();
+        let count = match state.on.load(Ordering::Acquire) {
+            true => due.take(now),
+            false => {
+                due.pause(now);
+                0
+            }
+        };
+        let burst: u64 = bursts.try_iter().sum();
+        writer.append(count + burst, |appended| state.appended.store(appended, Ordering::Release))?;
+        // Not a wait for something to happen: the rate is what was asked for.
+        sleep(EVERY);
     }
-
-    /// Nothing is due, and nothing of now will be later.
-    fn pause(&mut self) -> u64 {
-        (self.since, self.given) = (Instant::now(), 0);
-        0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_is_kept_over_any_looks_and_a_pause_owes_nothing() {
-        let since = Instant::now();
-        let mut due = Due { rate: 1_000, since, given: 0 };
-        let at = |ms| since + Duration::from_millis(ms);
-        assert_eq!([0, 1, 1, 7, 1_000].map(|ms| due.take(at(ms))), [0, 1, 0, 6, 993]);
-        assert_eq!(due.pause(), 0);
-        assert_eq!(due.take(due.since + Duration::from_millis(3)), 3);
-    }
+    Ok(())
 }

@@ -126,7 +126,7 @@ pub(super) fn run(
         feed_ns: after.feed_ns - before.feed_ns,
         housekeeper_ns: after.housekeeper_ns - before.housekeeper_ns,
         written: after.written - before.written,
-        most: most.map_err(|_| Failure::Changes)??,
+        most: most.map_err(|_| Failure::Looks)??,
         judged: serde_json::from_str(&text).map_err(Failure::Generator)?,
     })
 }

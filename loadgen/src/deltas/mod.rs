@@ -1,9 +1,10 @@
 //! `deltas`: the data set as a file of changes, and then changes to it, appended as time goes on.
 //!
-//! [`churn`] decides which, [`known`] tells others what is true when.
+//! [`churn`] decides which, [`known`] tells others what is true when, [`writer`] writes both.
 
 pub mod churn;
 pub mod known;
+pub mod writer;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,15 +13,12 @@ use std::time::{Duration, Instant};
 
 use ringway_state::change::render;
 
-use self::churn::Churn;
-use self::known::{Header, Mark, now_ns};
-use crate::arrivals::{Arrivals, Spacing};
+use self::known::Header;
+use self::writer::{Due, Writer};
 use crate::cli::{DeltasOptions, ListenOn};
 use crate::dataset::{Dataset, STANDARD_SERVICES, standard_origins};
 use crate::error::Error;
-use crate::limits;
 use crate::output::{Output, ensure_apart, unwritable};
-use crate::plan::Profile;
 use crate::run::print;
 
 /// Writes the file, and appends to it for as long as was asked.
@@ -38,8 +36,8 @@ pub fn deltas(options: &DeltasOptions) -> Result<(), Error> {
     let (hosts, services, seed) = (data.hosts(), data.services(), data.seed());
     print(&format!("{hosts} host names of {services} services, seed {seed}\n"))?;
     let Some(rate) = options.churn else { return Ok(()) };
-    let mut out = Output::growing("--out", &options.out)?;
-    let late = append(&data, rate, options.seconds, &mut out, &mut truth)?;
+    let mut writer = Writer::begin(&data, Output::growing("--out", &options.out)?, truth)?;
+    let late = append(rate, options.seconds, &mut writer)?;
     print(&format!(
         "{} changes appended, the latest {:.1} ms late\n",
         late.count,
@@ -110,36 +108,17 @@ struct Late {
 }
 
 /// Appends changes when they are due, those that are due together in one go.
-fn append(
-    data: &Dataset,
-    rate: f64,
-    time: Duration,
-    out: &mut Output,
-    truth: &mut Output,
-) -> Result<Late, Error> {
-    let begin = Instant::now();
-    truth.append(&known::line(&Mark::Begin { ns: now_ns() }))?;
-    let due = Arrivals::new(Profile::constant(rate), Spacing::Even, 0).take_while(|at| *at < time);
-    let mut due = due.peekable();
-    let mut churn = Churn::new(data, data.seed());
-    let (mut late, mut lines) = (Late { count: 0, most: Duration::ZERO }, Vec::new());
-    while let Some(first) = due.peek().copied() {
+fn append(rate: f64, time: Duration, writer: &mut Writer<'_>) -> Result<Late, Error> {
+    let (begin, mut late) = (Instant::now(), Late { count: 0, most: Duration::ZERO });
+    let (mut due, end) = (Due::new(rate, begin), begin + time);
+    while due.next() < end {
+        let next = due.next();
         // Not a wait for something to happen: the time is what was asked for.
-        std::thread::sleep(first.saturating_sub(begin.elapsed()));
-        lines.clear();
-        let now = begin.elapsed();
-        late.most = late.most.max(now.saturating_sub(first));
-        let mut batch = 0;
-        while batch < limits::CHANGES_TOGETHER_MAX && due.next_if(|at| *at <= now).is_some() {
-            if let Some(act) = churn.next() {
-                render(&churn::change(data, late.count, &act), Some(late.count), &mut lines);
-            }
-            late.count += 1;
-            batch += 1;
-        }
-        truth.append(&known::line(&Mark::Writing { until: late.count, ns: now_ns() }))?;
-        out.append(&lines)?;
-        truth.append(&known::line(&Mark::Written { until: late.count, ns: now_ns() }))?;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        let now = Instant::now();
+        late.most = late.most.max(now.saturating_duration_since(next));
+        // The last is due before the end.
+        writer.append(due.take(now.min(end - Duration::from_nanos(1))), |count| late.count = count)?;
     }
     Ok(late)
 }

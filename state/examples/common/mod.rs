@@ -7,7 +7,7 @@ pub mod dataset;
 
 use std::{
     hint::black_box,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -25,6 +25,16 @@ const SAMPLE: usize = 1_000_000;
 /// So many hosts of the standard data set, on a node in `local`.
 pub fn data_set(hosts: u64, local: &Region) -> dataset::Dataset {
     dataset::Dataset::new(hosts, hosts / 4, local.clone(), dataset::standard_origins())
+}
+
+/// The data set of so many hosts as were typed behind FILE, all of them unless told, and FILE with its snapshot.
+pub fn given() -> (dataset::Dataset, PathBuf) {
+    let mut arguments = std::env::args().skip(1);
+    let path = PathBuf::from(arguments.next().expect("FILE"));
+    let hosts: u64 = arguments.next().map_or(dataset::STANDARD_HOSTS, |hosts| hosts.parse().unwrap());
+    let data = data_set(hosts, &Region::parse("local").unwrap());
+    build(&data, &path);
+    (data, path)
 }
 
 /// Builds a snapshot of all that, if it is not there.
