@@ -109,8 +109,9 @@ pub enum Command {
 }
 
 /// How the process ends. Scripts rely on the numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Exit {
+    #[default]
     Fine = 0,
     /// A configuration, snapshot or change file; the reason was printed.
     WrongInput = 1,

@@ -9,16 +9,15 @@ use ringway::observe::process_log::{self, Level, event};
 use ringway::{config, ctl, edge};
 
 fn main() -> ExitCode {
-    let out = &mut io::stdout().lock();
-    let told = match cli::parse(std::env::args_os()) {
-        Ok(command) => act(command, out),
-        Err(told) => told.map(ExitCode::from),
+    let mut out = Told { out: io::stdout().lock(), failed: None };
+    let exit = match cli::parse(std::env::args_os()) {
+        Ok(command) => act(command, &mut out),
+        Err(told) => out.noting(told).into(),
     };
-    told.and_then(|exit| out.flush().map(|()| exit)).unwrap_or_else(|error| untold(&error).into())
+    out.end(exit)
 }
 
-/// Does what was asked. Errors are those of `out`.
-fn act(command: Command, out: &mut impl Write) -> io::Result<ExitCode> {
+fn act(command: Command, out: &mut Told<impl Write>) -> ExitCode {
     let exit = match command {
         Command::Run { config } => Ok(run(&config)),
         Command::Check { config } => ctl::check(&config, out),
@@ -27,22 +26,68 @@ fn act(command: Command, out: &mut impl Write) -> io::Result<ExitCode> {
         Command::Schema => ctl::schema(out),
         Command::Completions { shell } => ctl::completions(shell, out),
         Command::Man { dir } => ctl::man(&dir, out),
-        Command::State(command) => return ctl::state(command, out, &mut io::stderr()),
+        // What may be long ends with who reads it.
+        Command::State(command) => {
+            let exit = ctl::state(command, &mut out.out, &mut io::stderr());
+            return out.noting(exit);
+        }
     };
-    exit.map(ExitCode::from)
+    out.noting(exit).into()
 }
 
-/// The result is not where it was to go, so that whoever takes it from there must not find it fine.
-fn untold(error: &io::Error) -> Exit {
-    // As in `ringway check … | head -1`.
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return Exit::Unread;
+/// Output that may find no room, or nobody who reads on, as in `ringway check … | head -1`. The rest is dropped: a verdict is
+/// the same. But where all is fine, whoever takes the result from there must not find it so.
+struct Told<W> {
+    out: W,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Told<W> {
+    /// What a command ended with, well unless it says otherwise; its error is of the output.
+    fn noting<E: Default>(&mut self, told: io::Result<E>) -> E {
+        told.unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            E::default()
+        })
     }
-    let _ = writeln!(
-        io::stderr(),
-        "ringway: standard output cannot be written to: {error}; make room there, or let it go elsewhere"
-    );
-    Exit::MachineLacks
+
+    fn end(mut self, exit: ExitCode) -> ExitCode {
+        // It has no errors.
+        let _ = self.flush();
+        let Some(error) = self.failed else { return exit };
+        let untold = match error.kind() {
+            io::ErrorKind::BrokenPipe => Exit::Unread,
+            _ => {
+                let mend = "make room there, or let it go elsewhere";
+                let _ =
+                    writeln!(io::stderr(), "ringway: standard output cannot be written to: {error}; {mend}");
+                Exit::MachineLacks
+            }
+        };
+        if exit == ExitCode::SUCCESS { untold.into() } else { exit }
+    }
+}
+
+impl<W: Write> Write for Told<W> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        if self.failed.is_some() {
+            return Ok(octets.len());
+        }
+        match self.out.write(octets) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                self.failed = Some(error);
+                Ok(octets.len())
+            }
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.failed.is_none() {
+            self.failed = self.out.flush().err();
+        }
+        Ok(())
+    }
 }
 
 fn run(path: &Path) -> Exit {

@@ -35,21 +35,34 @@ fn output(line: &str, dir: &Path, stdout: Stdio) -> Output {
     command.stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap()
 }
 
+/// How it ends if what it tells goes to a file that takes nothing.
+#[track_caller]
+fn without_room(line: &str, dir: &Path) -> Option<i32> {
+    let script = format!(
+        "cd {}; trap '' XFSZ; ulimit -f 0; exec {} {line} > told",
+        dir.display(),
+        env!("CARGO_BIN_EXE_ringway"),
+    );
+    let ended = part::run(&["bash", "-c", &script], "bash");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(said.contains("standard output cannot be written to: File too large"), "{line}: {said}");
+    ended.status.code()
+}
+
 #[test]
 fn a_result_that_finds_no_room_is_not_fine() {
     let setup = folder();
     for line in TELLING {
         assert_eq!(output(line, setup.dir.path(), Stdio::piped()).status.code(), Some(0), "{line}");
-        let script = format!(
-            "cd {}; trap '' XFSZ; ulimit -f 0; exec {} {line} > told",
-            setup.dir.path().display(),
-            env!("CARGO_BIN_EXE_ringway"),
-        );
-        let ended = part::run(&["bash", "-c", &script], "bash");
-        let said = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(3), "{line}: {said}");
-        assert!(said.contains("standard output cannot be written to: File too large"), "{line}: {said}");
+        assert_eq!(without_room(line, setup.dir.path()), Some(3), "{line}");
     }
+}
+
+#[test]
+fn a_verdict_stands_though_nobody_can_read_it() {
+    let setup = folder();
+    std::fs::write(setup.dir.path().join("edge.yaml"), "listeners: []\nnod: {}\n").unwrap();
+    assert_eq!(without_room("check --config edge.yaml", setup.dir.path()), Some(1));
 }
 
 #[test]
