@@ -1,7 +1,8 @@
 //! Generators of load beside one another: what a request costs each, and what each says of a target that stalls.
 //!
 //! - cost: all keep the same connections to an origin whose answers take 10 ms, so that they go at one rate; CPU time of the
-//!   generator, its start and end included, over requests.
+//!   generator, its start and end included, over requests. Who keeps a rate sleeps twice for most requests, until it is due
+//!   and until its answer; where a sleep costs 20 µs, as on a virtual machine, that is most of what a request costs.
 //! - stall: an origin answers nobody for a second. Who asks at a rate knows what its percentiles must be, by arithmetic; who
 //!   waits for answers before it asks again leaves out those that should have been asked meanwhile.
 mod table;
