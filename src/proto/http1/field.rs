@@ -87,8 +87,8 @@ pub enum Known {
 }
 
 impl Known {
-    /// The class of a field name, by length and octets. Names that begin with `X-` are found with `_` for `-`
-    /// as well, since an origin behind CGI cannot tell the two apart.
+    /// The class of a field name, by length and octets. Names that begin with `X-`, and those that never pass, are found with
+    /// `_` for `-` as well, since an origin behind CGI cannot tell the two apart.
     #[must_use]
     #[inline]
     pub fn of(name: &[u8]) -> Self {
@@ -101,11 +101,11 @@ impl Known {
             (b'e', 6) if exact(name, b"expect") => Self::Expect,
             (b'f', 9) if exact(name, b"forwarded") => Self::Forwarded,
             (b'h', 4) if exact(name, b"host") => Self::Host,
-            (b'h', 14) if exact(name, b"http2-settings") => Self::Http2Settings,
-            (b'k', 10) if exact(name, b"keep-alive") => Self::KeepAlive,
+            (b'h', 14) if folded(name, b"http2-settings") => Self::Http2Settings,
+            (b'k', 10) if folded(name, b"keep-alive") => Self::KeepAlive,
             (b'm', 12) if exact(name, b"max-forwards") => Self::MaxForwards,
             (b'p', 5) if exact(name, b"proxy") => Self::Proxy,
-            (b'p', 16) if exact(name, b"proxy-connection") => Self::ProxyConnection,
+            (b'p', 16) if folded(name, b"proxy-connection") => Self::ProxyConnection,
             (b't', 2) if exact(name, b"te") => Self::Te,
             (b't', 10) if exact(name, b"tracestate") => Self::Tracestate,
             (b't', 11) if exact(name, b"traceparent") => Self::Traceparent,
