@@ -138,13 +138,24 @@ pub const NAME_MOST_MS: u64 = 300_000;
 pub const NAME_RETRY_MOST_MS: u64 = 30_000;
 /// How long a look-up may take, retries included, in milliseconds.
 pub const LOOKUP_MS: u64 = 6_000;
-/// Look-ups under way at a time; others wait.
+/// Look-ups under way at a time; others wait. A service has half of them at the most.
 pub const LOOKUPS_AT_A_TIME: usize = 32;
+/// Of which so many are of names that failed last, and the others of names that did not.
+pub const LOOKUPS_FAILING: usize = LOOKUPS_AT_A_TIME / 4;
 /// Addresses of one name that are used, in their order; more belong behind a balancer.
 pub const ADDRESSES_PER_NAME: usize = 256;
 /// How long a start or a reload waits for the first answers, in milliseconds; names that take longer get their endpoints
 /// later.
 pub const NAMES_FIRST_MS: u64 = 3_000;
+/// It waits no longer if nothing was heard of any of them for so long: those that are left are slow, or nobody answers them.
+pub const NAMES_QUIET_MS: u64 = 1_000;
+/// Names shown when it gives up; the rest are counted.
+pub const NAMES_SHOWN: usize = 10;
+/// New addresses are told to the cores at most so often, in milliseconds, all that have come meanwhile at once.
+pub const NAMES_TOLD_MS: u64 = 100;
+/// Names that begin to fail are told of so often in so many milliseconds; the rest are counted.
+pub const NAMES_FAILING_TOLD: u32 = 20;
+pub const NAMES_FAILING_TOLD_MS: u64 = 10_000;
 
 // Feed.
 /// How often the feed's file is looked at though nothing was told of it, in milliseconds: what a change costs that the

@@ -281,15 +281,17 @@ impl Registry {
     }
 
     fn names(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let NameStats { lookups, failures, names, failing } = &*self.names;
-        let help = "Look-ups of endpoints' names, by outcome.";
+        let NameStats { answered, failed, given_up, names, failing, waiting } = &*self.names;
+        let help = "Look-ups of endpoints' names that have ended, by outcome.";
         let mut family = out.encode_descriptor("ringway_name_lookups", help, None, MetricType::Counter)?;
-        let failures = failures.get();
-        count(&mut family, &[("outcome", "answered")], lookups.get().saturating_sub(failures))?;
-        count(&mut family, &[("outcome", "failed")], failures)?;
+        count(&mut family, &[("outcome", "answered")], answered.get())?;
+        count(&mut family, &[("outcome", "failed")], failed.get())?;
+        count(&mut family, &[("outcome", "given_up")], given_up.get())?;
         single_gauge(out, "ringway_names", "Names of endpoints that are looked up.", None, names.get())?;
         let help = "Names of endpoints whose last look-up failed; what was known of them is used.";
-        single_gauge(out, "ringway_names_failing", help, None, failing.get())
+        single_gauge(out, "ringway_names_failing", help, None, failing.get())?;
+        let help = "Names of endpoints that are to be looked up, and wait for other look-ups to end.";
+        single_gauge(out, "ringway_names_waiting", help, None, waiting.get())
     }
 
     fn infos(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

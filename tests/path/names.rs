@@ -97,3 +97,81 @@ fn a_start_does_not_wait_for_ever_and_a_name_may_come_later() {
     dns.mood(Mood::Answers);
     wait_until("the name has an address", || router.connect().ask(GET).status == 200);
 }
+
+/// So many endpoints whose names nobody answers, spelled to come before others.
+fn silent(dns: &Dns, domain: &str) -> Vec<String> {
+    dns.silence(domain);
+    (0..200).map(|n| format!("a{n}.{domain}:81")).collect()
+}
+
+fn asked(host: &str) -> String {
+    format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")
+}
+
+#[test]
+fn names_that_nobody_answers_make_no_other_service_wait() {
+    let dns = Dns::start();
+    let one = Origin::saying("one");
+    let other = origin_at("127.0.0.2", &one, "other");
+    let port = one.address.port();
+    dns.set("good.test", &[ip("127.0.0.1")], 1);
+    let mut router = setup(&dns, format!("good.test:{port}"))
+        .service_at("svc_bad", &["bad.test"], &silent(&dns, "bad.test"))
+        .start();
+    // The first request of all; the others are known not to have been waited for.
+    assert_eq!(ask(&router), "one");
+    let said = router.part.said();
+    assert!(said.contains("they are not waited for") && said.contains("a0.bad.test"), "{said}");
+    assert!(router.metric("ringway_names_waiting") > 0);
+    let follows = || {
+        for (address, body) in [("127.0.0.2", "other"), ("127.0.0.1", "one")] {
+            dns.set("good.test", &[ip(address)], 1);
+            wait_until("requests go to the new address", || ask(&router) == body);
+        }
+    };
+    follows();
+    wait_until("silent names fail", || router.metric("ringway_names_failing") > 0);
+    follows();
+    // More of them come with a reload, and a name that is answered.
+    dns.set("fresh.test", &[ip("127.0.0.1")], 60);
+    let more = silent(&dns, "more.test");
+    router.change(|setup| {
+        setup.service_at("svc_more", &["more.test"], &more).service_at(
+            "svc_fresh",
+            &["fresh.test"],
+            &[format!("fresh.test:{port}")],
+        )
+    });
+    assert_eq!(router.reload().status, 200);
+    assert_eq!(router.connect().ask(asked("fresh.test")).text(), "one");
+    dns.set("good.test", &[ip("127.0.0.2")], 1);
+    wait_until("requests go to the new address", || ask(&router) == "other");
+    drop(other);
+}
+
+#[test]
+fn a_reload_that_is_refused_forgets_no_address() {
+    let dns = Dns::start();
+    let origin = Origin::saying("fine");
+    let port = origin.address.port();
+    let other = origin_at("127.0.0.2", &origin, "other");
+    dns.set("app.old.test", &[ip("127.0.0.1")], 1);
+    dns.set("tick.test", &[ip("127.0.0.1")], 1);
+    let mut router = setup(&dns, format!("app.old.test:{port}"))
+        .service_at("svc_b", &["b.test"], &[format!("tick.test:{port}")])
+        .start();
+    assert_eq!(ask(&router), "fine");
+    // Nobody would tell the address again.
+    dns.silence("old.test");
+    router.change(|setup| {
+        let new = setup.services(&[]).service_at("svc_c", &["c.test"], &[format!("c.old.test:{port}")]);
+        new.set("access_log.path", "/no/such/folder/log")
+    });
+    let got = router.reload();
+    assert!(got.status == 422 && got.text().contains("/no/such/folder/log"), "{got:?}");
+    dns.set("tick.test", &[ip("127.0.0.2")], 1);
+    wait_until("addresses have changed", || router.connect().ask(asked("b.test")).text() == "other");
+    assert_eq!(ask(&router), "fine");
+    assert_eq!(router.metric("ringway_names"), 2);
+    drop(other);
+}

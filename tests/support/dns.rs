@@ -20,6 +20,8 @@ pub struct Dns {
 struct Zone {
     /// Addresses by name, and for how many seconds they hold.
     names: HashMap<String, (Vec<IpAddr>, u32)>,
+    /// The ends of names that are not answered at all.
+    silent: Vec<String>,
     mood: Mood,
 }
 
@@ -57,6 +59,11 @@ impl Dns {
         zone.names.insert(format!("{name}."), (addresses.to_vec(), ttl));
     }
 
+    /// From now on nothing below `domain` is answered.
+    pub fn silence(&self, domain: &str) {
+        self.zone.lock().expect("no test panics with it").silent.push(format!(".{domain}."));
+    }
+
     pub fn mood(&self, mood: Mood) {
         self.zone.lock().expect("no test panics with it").mood = mood;
     }
@@ -70,7 +77,11 @@ impl Zone {
     fn answer(&self, query: &[u8]) -> Option<Vec<u8>> {
         let mut message = Message::from_vec(query).ok()?.into_response();
         let question = message.queries.first()?.clone();
-        match (self.mood, self.names.get(&question.name().to_ascii().to_ascii_lowercase())) {
+        let name = question.name().to_ascii().to_ascii_lowercase();
+        if self.silent.iter().any(|end| name.ends_with(end)) {
+            return None;
+        }
+        match (self.mood, self.names.get(&name)) {
             (Mood::Silent, _) => return None,
             (Mood::Fails, _) => message.metadata.response_code = ResponseCode::ServFail,
             (Mood::Answers, None) => message.metadata.response_code = ResponseCode::NXDomain,

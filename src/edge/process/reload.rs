@@ -91,7 +91,8 @@ impl Running {
         let wanted =
             |lost: &&ListenAddress| config.listeners.iter().any(|listener| listener.address == **lost);
         differences.changed.extend(lost.iter().filter(wanted).map(bound_again));
-        let known = want(&mut self.names, &config)?;
+        // Those of what runs, too: it may have to go on, and is published meanwhile.
+        let known = want(&mut self.names, &[&self.config, &config])?;
         let table = match config.state.feed {
             Feed::Inline => Some(feed::table(&config, self.base.clone(), &known)?),
             Feed::File(_) => None,
@@ -134,6 +135,7 @@ impl Running {
             .retain(|unix| config.listeners.iter().any(|l| is_at(unix, &l.address)) && !is_replaced(unix));
         self.unix.extend(new);
         self.config = config;
+        self.keep_names();
     }
 
     /// The route table as of now.
@@ -144,10 +146,10 @@ impl Running {
         feed::table(&self.config, self.base.clone(), &self.names.known())
     }
 
-    /// What was prepared is not to be: the names of what runs are wanted.
+    /// The names of what runs are wanted, and not those of what was before, or was prepared and is not to be.
     pub(super) fn keep_names(&mut self) {
         // The thread is there, or nothing was wanted of it.
-        let _ = self.names.want(&self.config, Duration::ZERO);
+        let _ = self.names.want(&[&self.config], Duration::ZERO);
     }
 }
 
@@ -159,10 +161,10 @@ fn bound_again(lost: &ListenAddress) -> String {
     format!("listeners[{lost}]: the socket's file was gone, or another's; bound again")
 }
 
-/// Looks up the names of a configuration, and waits a moment for the first answers.
-pub(super) fn want(names: &mut Names, config: &Config) -> Result<Known, RunError> {
+/// Looks up the names of these configurations, and waits a moment for the first answers.
+pub(super) fn want(names: &mut Names, configs: &[&Config]) -> Result<Known, RunError> {
     let patience = Duration::from_millis(limits::NAMES_FIRST_MS);
-    names.want(config, patience).map_err(|error| RunError::System { what: "the names' thread", error })
+    names.want(configs, patience).map_err(|error| RunError::System { what: "the names' thread", error })
 }
 
 /// The new configuration with those sections of the running one that need a restart, and what that changes.

@@ -145,7 +145,7 @@ fn serve(path: &Path, config: Config) -> Result<(), RunError> {
     let names = Arc::<NameStats>::default();
     let (path, unix) = (path.to_owned(), Vec::new());
     let mut running = Running { path, base, names: names_of(&news, &names), config, unix };
-    reload::want(&mut running.names, &running.config)?;
+    reload::want(&mut running.names, &[&running.config])?;
     let source = match (dir, stored) {
         (Some(dir), Some(stored)) => Source::Feed(Box::new(stored), dir),
         _ => Source::Configuration(Box::new(running.table()?)),

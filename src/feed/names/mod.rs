@@ -1,19 +1,20 @@
 //! Endpoints by name: looked up beside the cores for as long as DNS says, and kept when it says nothing.
 //!
 //! The main thread says which names are wanted ([`Names::want`]) and is told when their addresses have changed; what the
-//! cores get is a new route table. [`plan`] decides, [`thread`] asks.
+//! cores get is a new route table. [`plan`] decides with [`lane`] and [`patience`], [`thread`] asks.
 
+mod lane;
+mod patience;
 mod plan;
 mod thread;
 
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use plan::Known;
-use ringway_state::id::HostName;
+use plan::Wanted;
 use thread::Thread;
 
 use crate::config::{Config, Endpoint, Resolver};
@@ -23,51 +24,91 @@ use crate::observe::NameStats;
 pub struct Names {
     changed: Arc<dyn Fn() + Send + Sync>,
     stats: Arc<NameStats>,
-    known: Arc<Mutex<Known>>,
+    board: Arc<Board>,
     /// Started with the first name.
     thread: Option<Thread>,
 }
 
+/// What the thread has heard.
+#[derive(Default)]
+struct Board(Mutex<Heard>);
+
+#[derive(Default)]
+struct Heard {
+    known: Known,
+    /// Somebody was told that there is something new, and has not looked yet.
+    is_told: bool,
+}
+
 /// What is wanted.
 struct Want {
-    names: BTreeSet<HostName>,
+    names: Wanted,
     resolver: Resolver,
-    /// Told when each name was asked for at least once.
+    patience: Duration,
+    /// Told when each name was asked for at least once, or waiting for it does not pay.
     tried: SyncSender<()>,
 }
 
 impl Names {
-    /// `changed` is called, on another thread, whenever a name has other addresses than before.
+    /// `changed` is called, on another thread, when names have other addresses than before; once, until somebody looks.
     pub fn new(changed: impl Fn() + Send + Sync + 'static, stats: Arc<NameStats>) -> Names {
-        Names { changed: Arc::new(changed), stats, known: Arc::default(), thread: None }
+        Names { changed: Arc::new(changed), stats, board: Arc::default(), thread: None }
     }
 
-    /// Looks up the names of `config` from now on, and no others. Waits until each was asked for, for as long as `patience`,
-    /// and returns what is known then.
+    /// Looks up the names of these configurations from now on, and no others, as the last of them says. Waits until each was
+    /// asked for, as long as names come in and no longer than `patience`, and returns what is known then.
     ///
     /// # Errors
     /// The machine gives no thread.
-    pub fn want(&mut self, config: &Config, patience: Duration) -> io::Result<Known> {
-        let endpoints = config.services.iter().flat_map(|service| &service.endpoints);
-        let names: BTreeSet<HostName> = endpoints.filter_map(Endpoint::name).cloned().collect();
+    pub fn want(&mut self, configs: &[&Config], patience: Duration) -> io::Result<Known> {
+        let names = wanted(configs);
         if names.is_empty() && self.thread.is_none() {
             return Ok(Known::new());
         }
         let thread = match &mut self.thread {
             Some(thread) => thread,
             None => {
-                let (known, stats) = (Arc::clone(&self.known), Arc::clone(&self.stats));
-                self.thread.insert(Thread::start(Arc::clone(&self.changed), known, stats)?)
+                let (board, stats) = (Arc::clone(&self.board), Arc::clone(&self.stats));
+                self.thread.insert(Thread::start(Arc::clone(&self.changed), board, stats)?)
             }
         };
         let (tried, all_tried) = sync_channel(1);
-        thread.tell(Want { names, resolver: config.resolver.clone(), tried });
+        let resolver = configs.last().map(|config| config.resolver.clone()).unwrap_or_default();
+        thread.tell(Want { names, resolver, patience, tried });
         // A name that takes longer has no address yet, or those from before.
         let _ = all_tried.recv_timeout(patience);
         Ok(self.known())
     }
 
     pub fn known(&self) -> Known {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut heard = self.board.lock();
+        heard.is_told = false;
+        heard.known.clone()
+    }
+}
+
+fn wanted(configs: &[&Config]) -> Wanted {
+    let mut names = Wanted::new();
+    for service in configs.iter().flat_map(|config| &config.services) {
+        for name in service.endpoints.iter().filter_map(Endpoint::name) {
+            names.entry(name.clone()).or_default().insert(service.id.clone());
+        }
+    }
+    names
+}
+
+impl Board {
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows what is known.
+    fn show(&self, known: Known) {
+        self.lock().known = known;
+    }
+
+    /// Whether somebody is to be told that there is something new.
+    fn is_news(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_told, true)
     }
 }

@@ -1,41 +1,80 @@
 //! Which names to look up, when, and what is known of them. Pure; times count from any one moment.
+//!
+//! A name waits until its time is over, is due, and is asked for when it is its turn. Those that failed last have slots of
+//! their own, so that names which nobody answers never stand before others: see [`lane`](super::lane) for how services share
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use ringway_state::id::HostName;
+use ringway_state::id::{HostName, ServiceId};
 
+use super::lane::{Due, Lane};
 use crate::config::{is_nobodys, is_stand_in};
 use crate::limits;
 
 /// The addresses of names as last heard, in ascending order.
 pub type Known = HashMap<HostName, Vec<IpAddr>>;
 
+/// The names that are wanted, each with its services: at least one.
+pub(super) type Wanted = BTreeMap<HostName, BTreeSet<ServiceId>>;
+
 const LEAST: Duration = Duration::from_millis(limits::NAME_LEAST_MS);
 const MOST: Duration = Duration::from_millis(limits::NAME_MOST_MS);
 const RETRY_MOST: Duration = Duration::from_millis(limits::NAME_RETRY_MOST_MS);
 
-/// The names that are wanted.
-#[derive(Debug, Default)]
-pub(super) struct Plan(BTreeMap<HostName, Entry>);
+#[derive(Debug)]
+pub(super) struct Plan {
+    entries: HashMap<HostName, Entry>,
+    /// Those that are not due yet, by when they are.
+    waiting: BTreeSet<Due>,
+    lanes: Lanes,
+    /// Never asked for with whatever outcome.
+    untried: BTreeSet<HostName>,
+    counts: Counts,
+}
 
-#[derive(Debug, Default)]
+/// How many names there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) names: usize,
+    /// Of which the last look-up failed.
+    pub(super) failing: usize,
+    /// Due, and not asked for yet since others are.
+    pub(super) due: usize,
+}
+
+#[derive(Debug)]
+struct Lanes {
+    /// Of names that were never asked for, or were answered last.
+    hopeful: Lane,
+    failing: Lane,
+}
+
+#[derive(Debug)]
 struct Entry {
+    services: BTreeSet<ServiceId>,
     addresses: Vec<IpAddr>,
-    /// When to ask next.
+    /// When to ask next, or since when it has been due.
     next: Duration,
-    asking: bool,
-    /// Asked at least once, with whatever outcome.
-    tried: bool,
+    stage: Stage,
     /// In a row.
     failures: u32,
 }
 
+#[derive(Debug)]
+enum Stage {
+    Waiting,
+    Due,
+    /// In that service's turn.
+    Asking(ServiceId),
+}
+
 /// What an answer or a failure is, beside what was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
-    Nothing,
+pub(super) enum Outcome {
+    Same,
     /// Other addresses than before.
     Changed,
     /// The first failure after an answer, or the first of all.
@@ -43,83 +82,176 @@ pub(super) enum News {
 }
 
 impl Plan {
-    /// These names are wanted from now on, and no others. What is known of those that were wanted before stays.
-    pub(super) fn want(&mut self, names: &BTreeSet<HostName>) {
-        self.0.retain(|name, _| names.contains(name));
-        for name in names {
-            self.0.entry(name.clone()).or_default();
+    pub(super) fn new() -> Plan {
+        let failing = limits::LOOKUPS_FAILING;
+        let lanes =
+            Lanes { hopeful: Lane::new(limits::LOOKUPS_AT_A_TIME - failing), failing: Lane::new(failing) };
+        let (entries, waiting, untried) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
+        Plan { entries, waiting, lanes, untried, counts: Counts::default() }
+    }
+
+    /// These names are wanted from now on, and no others: look-ups of others that are under way are to be given up. What is
+    /// known of those that were wanted before stays.
+    pub(super) fn want(&mut self, wanted: &Wanted, now: Duration) {
+        let gone = self.entries.keys().filter(|name| !wanted.contains_key(*name));
+        for name in gone.cloned().collect::<Vec<_>>() {
+            self.forget(&name);
+        }
+        for (name, services) in wanted {
+            if self.entries.get(name).is_some_and(|entry| entry.services == *services) {
+                continue;
+            }
+            match self.entries.get_mut(name) {
+                None => self.begin(name, services, now),
+                Some(entry) => {
+                    let due = (entry.next, name.clone());
+                    let is_due = matches!(entry.stage, Stage::Due);
+                    let before = std::mem::replace(&mut entry.services, services.clone());
+                    let lane = self.lanes.of(entry.failures);
+                    if is_due {
+                        before.iter().for_each(|service| lane.remove(service, &due));
+                        services.iter().for_each(|service| lane.add(service, due.clone()));
+                    }
+                }
+            }
         }
     }
 
-    /// Names to look up now; so many may be under way at a time.
-    pub(super) fn due(&mut self, now: Duration, most: usize) -> Vec<HostName> {
-        let room = self.room(most);
-        let due = self.0.iter_mut().filter(|(_, entry)| !entry.asking && entry.next <= now);
-        let ask = |(name, entry): (&HostName, &mut Entry)| {
-            entry.asking = true;
-            name.clone()
+    fn begin(&mut self, name: &HostName, services: &BTreeSet<ServiceId>, now: Duration) {
+        let entry = Entry {
+            services: services.clone(),
+            addresses: Vec::new(),
+            next: now,
+            stage: Stage::Waiting,
+            failures: 0,
         };
-        due.take(room).map(ask).collect()
+        self.entries.insert(name.clone(), entry);
+        self.waiting.insert((now, name.clone()));
+        self.untried.insert(name.clone());
     }
 
-    fn room(&self, most: usize) -> usize {
-        most.saturating_sub(self.0.values().filter(|entry| entry.asking).count())
+    fn forget(&mut self, name: &HostName) {
+        let Some(mut entry) = self.entries.remove(name) else { return };
+        self.untried.remove(name);
+        self.counts.failing -= usize::from(entry.failures > 0);
+        match std::mem::replace(&mut entry.stage, Stage::Waiting) {
+            Stage::Waiting => {
+                self.waiting.remove(&(entry.next, name.clone()));
+            }
+            Stage::Due => {
+                let (lane, due) = (self.lanes.of(entry.failures), (entry.next, name.clone()));
+                entry.services.iter().for_each(|service| lane.remove(service, &due));
+                self.counts.due -= 1;
+            }
+            Stage::Asking(service) => self.lanes.of(entry.failures).done(&service),
+        }
     }
 
-    /// When the next name is due; `None` if nothing can be asked before an answer comes.
-    pub(super) fn next(&self, most: usize) -> Option<Duration> {
-        let waiting = self.0.values().filter(|entry| !entry.asking).map(|entry| entry.next);
-        waiting.min().filter(|_| self.room(most) > 0)
+    /// Names to look up now. Each is under way until it is answered, has failed or is no longer wanted.
+    pub(super) fn due(&mut self, now: Duration) -> Vec<HostName> {
+        while self.waiting.first().is_some_and(|(next, _)| *next <= now) {
+            let Some(due) = self.waiting.pop_first() else { break };
+            let Some(entry) = self.entries.get_mut(&due.1) else { continue };
+            let lane = self.lanes.of(entry.failures);
+            entry.services.iter().for_each(|service| lane.add(service, due.clone()));
+            entry.stage = Stage::Due;
+            self.counts.due += 1;
+        }
+        let mut asked = Vec::new();
+        for lane in [&mut self.lanes.hopeful, &mut self.lanes.failing] {
+            while let Some((service, due)) = lane.take() {
+                let Some(entry) = self.entries.get_mut(&due.1) else { continue };
+                let others = entry.services.iter().filter(|other| **other != service);
+                others.for_each(|other| lane.remove(other, &due));
+                entry.stage = Stage::Asking(service);
+                self.counts.due -= 1;
+                asked.push(due.1);
+            }
+        }
+        asked
     }
 
-    /// The name has these addresses, for so long.
+    /// When the next name falls due; `None` if none does before an answer comes.
+    pub(super) fn next(&self) -> Option<Duration> {
+        self.waiting.first().map(|(next, _)| *next)
+    }
+
+    /// The name that is under way has these addresses, for so long.
     pub(super) fn answered(
         &mut self,
         name: &HostName,
         addresses: Vec<IpAddr>,
         ttl: Duration,
         now: Duration,
-    ) -> News {
+    ) -> Outcome {
         let usable: BTreeSet<IpAddr> = addresses.into_iter().filter(|ip| is_usable(*ip)).collect();
         if usable.is_empty() {
             return self.failed(name, now);
         }
-        let Some(entry) = self.0.get_mut(name) else { return News::Nothing };
         let addresses: Vec<IpAddr> = usable.into_iter().take(limits::ADDRESSES_PER_NAME).collect();
-        let changed = entry.addresses != addresses;
-        let next = now + ttl.clamp(LEAST, MOST);
-        *entry = Entry { addresses, next, asking: false, tried: true, failures: 0 };
-        if changed { News::Changed } else { News::Nothing }
+        let Some(entry) = self.ended(name, now + ttl.clamp(LEAST, MOST), |_| 0) else { return Outcome::Same };
+        match entry.addresses == addresses {
+            true => Outcome::Same,
+            false => {
+                entry.addresses = addresses;
+                Outcome::Changed
+            }
+        }
     }
 
-    /// The name could not be looked up, or has no address: what is known of it stays, for an endpoint may be stale without
-    /// bound (design S6).
-    pub(super) fn failed(&mut self, name: &HostName, now: Duration) -> News {
-        let Some(entry) = self.0.get_mut(name) else { return News::Nothing };
-        let doubled = LEAST.saturating_mul(1 << entry.failures.min(16));
-        entry.failures = entry.failures.saturating_add(1);
-        (entry.next, entry.asking, entry.tried) = (now + doubled.min(RETRY_MOST), false, true);
-        if entry.failures == 1 { News::Failing } else { News::Nothing }
+    /// The name that is under way could not be looked up, or has no address: what is known of it stays, for an endpoint may
+    /// be stale without bound (design S6).
+    pub(super) fn failed(&mut self, name: &HostName, now: Duration) -> Outcome {
+        let failures = self.entries.get(name).map_or(0, |entry| entry.failures);
+        let doubled = LEAST.saturating_mul(1 << failures.min(16));
+        let entry = self.ended(name, now + doubled.min(RETRY_MOST), |failures| failures.saturating_add(1));
+        match entry.map(|entry| entry.failures) {
+            Some(1) => Outcome::Failing,
+            _ => Outcome::Same,
+        }
     }
 
-    /// Each name was asked for at least once.
-    pub(super) fn is_tried(&self) -> bool {
-        self.0.values().all(|entry| entry.tried)
+    /// A look-up has ended. `None` if none was under way.
+    fn ended(
+        &mut self,
+        name: &HostName,
+        next: Duration,
+        failures: impl FnOnce(u32) -> u32,
+    ) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(name)?;
+        let Stage::Asking(service) = &entry.stage else { return None };
+        self.lanes.of(entry.failures).done(service);
+        self.counts.failing -= usize::from(entry.failures > 0);
+        (entry.next, entry.stage, entry.failures) = (next, Stage::Waiting, failures(entry.failures));
+        self.counts.failing += usize::from(entry.failures > 0);
+        self.waiting.insert((next, name.clone()));
+        self.untried.remove(name);
+        Some(entry)
+    }
+
+    /// Names that were not asked for yet, or not answered.
+    pub(super) fn untried(&self) -> &BTreeSet<HostName> {
+        &self.untried
     }
 
     pub(super) fn known(&self) -> Known {
-        let known = self.0.iter().filter(|(_, entry)| !entry.addresses.is_empty());
+        let known = self.entries.iter().filter(|(_, entry)| !entry.addresses.is_empty());
         known.map(|(name, entry)| (name.clone(), entry.addresses.clone())).collect()
     }
 
     pub(super) fn is_failing(&self, name: &HostName) -> bool {
-        self.0.get(name).is_some_and(|entry| entry.failures > 0)
+        self.entries.get(name).is_some_and(|entry| entry.failures > 0)
     }
 
-    /// Names that are wanted, and those of them that fail.
-    pub(super) fn counts(&self) -> (u64, u64) {
-        let failing = self.0.values().filter(|entry| entry.failures > 0).count();
-        (self.0.len() as u64, failing as u64)
+    pub(super) fn counts(&self) -> Counts {
+        Counts { names: self.entries.len(), ..self.counts }
+    }
+}
+
+impl Lanes {
+    /// The one of a name with so many failures in a row.
+    fn of(&mut self, failures: u32) -> &mut Lane {
+        if failures == 0 { &mut self.hopeful } else { &mut self.failing }
     }
 }
 
@@ -129,106 +261,4 @@ fn is_usable(ip: IpAddr) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn name(text: &str) -> HostName {
-        HostName::parse(text).unwrap()
-    }
-
-    fn ms(n: u64) -> Duration {
-        Duration::from_millis(n)
-    }
-
-    fn wanting(names: &[&str]) -> Plan {
-        let mut plan = Plan::default();
-        plan.want(&names.iter().map(|text| name(text)).collect());
-        plan
-    }
-
-    fn ips(texts: &[&str]) -> Vec<IpAddr> {
-        texts.iter().map(|text| text.parse().unwrap()).collect()
-    }
-
-    #[test]
-    fn a_name_is_asked_for_again_when_its_time_is_over() {
-        let (mut plan, a) = (wanting(&["a.test"]), name("a.test"));
-        assert_eq!((plan.due(ms(0), 9), plan.due(ms(0), 9)), (vec![a.clone()], vec![]));
-        assert!(!plan.is_tried() && plan.next(1).is_none());
-        assert_eq!(plan.answered(&a, ips(&["10.0.0.2", "10.0.0.1"]), ms(5_000), ms(100)), News::Changed);
-        assert_eq!(plan.known()[&a], ips(&["10.0.0.1", "10.0.0.2"]));
-        assert_eq!((plan.is_tried(), plan.next(1)), (true, Some(ms(5_100))));
-        assert_eq!((plan.due(ms(5_099), 9), plan.due(ms(5_100), 9)), (vec![], vec![a.clone()]));
-        // Another order is nothing new; a day is too long, and no time at all too short.
-        assert_eq!(
-            plan.answered(&a, ips(&["10.0.0.1", "10.0.0.2"]), ms(86_400_000), ms(6_000)),
-            News::Nothing
-        );
-        assert_eq!(plan.next(1), Some(ms(6_000) + MOST));
-        plan.answered(&a, ips(&["10.0.0.1"]), ms(0), ms(7_000));
-        assert_eq!(plan.next(1), Some(ms(7_000) + LEAST));
-    }
-
-    #[test]
-    fn what_is_known_outlives_failures() {
-        let (mut plan, a) = (wanting(&["a.test"]), name("a.test"));
-        assert_eq!(plan.failed(&a, ms(0)), News::Failing);
-        assert!(plan.is_tried() && plan.known().is_empty());
-        plan.answered(&a, ips(&["10.0.0.1"]), ms(1_000), ms(0));
-        let mut now = ms(1_000);
-        for (nth, wait) in [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].into_iter().enumerate() {
-            let news =
-                if nth % 2 == 0 { plan.failed(&a, now) } else { plan.answered(&a, vec![], ms(9), now) };
-            assert_eq!(news, if nth == 0 { News::Failing } else { News::Nothing });
-            assert_eq!(plan.next(1), Some(now + ms(wait)));
-            now += ms(wait);
-        }
-        assert_eq!((plan.known()[&a].len(), plan.counts()), (1, (1, 1)));
-        assert_eq!(plan.answered(&a, ips(&["10.0.0.1"]), ms(1_000), now), News::Nothing);
-        assert_eq!(plan.counts(), (1, 0));
-    }
-
-    #[test]
-    fn addresses_of_nobody_are_left_out() {
-        let (mut plan, a) = (wanting(&["a.test"]), name("a.test"));
-        let all =
-            ["0.0.0.0", "::", "224.0.0.1", "ff02::1", "255.255.255.255", "100::1", "::ffff:0.0.0.0", "::1"];
-        plan.answered(&a, ips(&all), ms(1_000), ms(0));
-        assert_eq!(plan.known()[&a], ips(&["::1"]));
-    }
-
-    #[test]
-    fn so_many_are_under_way_and_those_not_wanted_are_forgotten() {
-        let mut plan = wanting(&["a.test", "b.test", "c.test"]);
-        assert_eq!(plan.next(2), Some(ms(0)));
-        assert_eq!(plan.due(ms(0), 2), [name("a.test"), name("b.test")]);
-        assert_eq!(plan.next(2), None, "the third waits for an answer, not for a time");
-        plan.answered(&name("a.test"), ips(&["10.0.0.1"]), ms(1_000), ms(0));
-        assert_eq!(plan.due(ms(0), 2), [name("c.test")]);
-        plan.want(&[name("a.test"), name("d.test")].into());
-        assert_eq!(plan.answered(&name("b.test"), ips(&["10.0.0.1"]), ms(1_000), ms(0)), News::Nothing);
-        assert_eq!(plan.known().into_keys().collect::<Vec<_>>(), [name("a.test")]);
-        assert_eq!(plan.due(ms(0), 2), [name("d.test")]);
-    }
-
-    proptest! {
-        /// Whatever is answered and fails, every name is asked for again within the bound.
-        #[test]
-        fn every_name_is_asked_for_again(events in prop::collection::vec((any::<bool>(), 0u64..1_000_000), 0..40)) {
-            let (mut plan, a) = (wanting(&["a.test"]), name("a.test"));
-            let mut now = ms(0);
-            for (answers, ttl) in events {
-                prop_assert_eq!(plan.due(now, 1).len(), 1);
-                if answers {
-                    plan.answered(&a, ips(&["10.0.0.1"]), ms(ttl), now);
-                } else {
-                    plan.failed(&a, now);
-                }
-                let next = plan.next(1).unwrap();
-                prop_assert!(next >= now + LEAST && next <= now + MOST);
-                now = next;
-            }
-        }
-    }
-}
+mod tests;

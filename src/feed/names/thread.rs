@@ -2,7 +2,8 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use hickory_resolver::TokioResolver;
@@ -13,12 +14,14 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use ringway_state::id::HostName;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, Id, JoinSet};
 
-use super::Want;
-use super::plan::{Known, News, Plan};
+use super::patience::Patience;
+use super::plan::{Counts, Outcome, Plan};
+use super::{Board, Want};
 use crate::causes::with_causes;
 use crate::config::Resolver;
+use crate::feed::allowance::Allowance;
 use crate::limits;
 use crate::observe::NameStats;
 use crate::observe::process_log::{Level, event};
@@ -29,20 +32,26 @@ pub(super) struct Thread(UnboundedSender<Want>);
 impl Thread {
     pub(super) fn start(
         changed: Arc<dyn Fn() + Send + Sync>,
-        known: Arc<Mutex<Known>>,
+        board: Arc<Board>,
         stats: Arc<NameStats>,
     ) -> io::Result<Thread> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         // Wishes are one at a time: the main thread waits for each.
         let (orders, wishes) = unbounded_channel();
         let asker = Asker {
-            plan: Plan::default(),
+            plan: Plan::new(),
             resolver: Err("nothing is wanted yet".to_owned()),
             lookups: JoinSet::new(),
+            under_way: Vec::new(),
             start: Instant::now(),
-            tried: None,
+            waits: None,
+            news: News::default(),
+            warned: Allowance::new(
+                limits::NAMES_FAILING_TOLD,
+                Duration::from_millis(limits::NAMES_FAILING_TOLD_MS),
+            ),
             changed,
-            known,
+            board,
             stats,
         };
         let run = move || runtime.block_on(asker.run(wishes));
@@ -56,106 +65,175 @@ impl Thread {
     }
 }
 
-/// A name, with its addresses and how long they hold, or why there are none.
-type Answer = (HostName, Result<(Vec<IpAddr>, Duration), String>);
+/// The addresses of a name and how long they hold, or why there are none.
+type Answer = Result<(Vec<IpAddr>, Duration), String>;
 
 struct Asker {
     plan: Plan,
     /// Or why there is none.
     resolver: Result<TokioResolver, String>,
     lookups: JoinSet<Answer>,
+    /// Whose they are: no more than [`limits::LOOKUPS_AT_A_TIME`].
+    under_way: Vec<(HostName, AbortHandle)>,
     start: Instant,
     /// Who waits until each name was asked for.
-    tried: Option<std::sync::mpsc::SyncSender<()>>,
+    waits: Option<(Patience, SyncSender<()>)>,
+    news: News,
+    /// Of names that begin to fail.
+    warned: Allowance,
     changed: Arc<dyn Fn() + Send + Sync>,
-    known: Arc<Mutex<Known>>,
+    board: Arc<Board>,
     stats: Arc<NameStats>,
+}
+
+/// Addresses that have changed.
+#[derive(Default)]
+struct News {
+    are_there: bool,
+    /// Not to be told before.
+    not_before: Duration,
 }
 
 impl Asker {
     async fn run(mut self, mut wishes: UnboundedReceiver<Want>) {
         loop {
-            for name in self.plan.due(self.start.elapsed(), limits::LOOKUPS_AT_A_TIME) {
-                self.stats.lookups.inc();
-                self.lookups.spawn(look_up(self.resolver.clone(), name));
-            }
-            let next = self
-                .plan
-                .next(limits::LOOKUPS_AT_A_TIME)
-                .unwrap_or(Duration::from_millis(limits::NAME_MOST_MS));
+            let now = self.start.elapsed();
+            self.ask(now);
+            self.let_go(now);
+            self.tell(now);
+            self.count();
+            let wake = self.next().unwrap_or(now + Duration::from_millis(limits::NAME_MOST_MS));
             tokio::select! {
                 want = wishes.recv() => match want {
                     Some(want) => self.want(want),
                     None => return,
                 },
-                Some(Ok((name, answer))) = self.lookups.join_next() => self.heard(&name, answer),
-                () = tokio::time::sleep(next.saturating_sub(self.start.elapsed())) => {}
-            }
-            let (names, failing) = self.plan.counts();
-            self.stats.names.set(names);
-            self.stats.failing.set(failing);
-            if self.plan.is_tried()
-                && let Some(tried) = self.tried.take()
-            {
-                // Whoever waited may have lost patience.
-                let _ = tried.try_send(());
+                Some(ended) = self.lookups.join_next_with_id() => match ended {
+                    Ok((id, answer)) => self.heard(id, answer),
+                    Err(error) => self.heard(error.id(), Err("the look-up has ended badly".to_owned())),
+                },
+                () = tokio::time::sleep(wake.saturating_sub(self.start.elapsed())) => {}
             }
         }
+    }
+
+    /// When there is something to do though nothing is heard.
+    fn next(&self) -> Option<Duration> {
+        let waits = self.waits.as_ref().map(|(patience, _)| patience.ends());
+        let news = self.news.are_there.then_some(self.news.not_before);
+        [self.plan.next(), waits, news].into_iter().flatten().min()
     }
 
     fn want(&mut self, want: Want) {
-        let Want { names, resolver: wanted, tried } = want;
-        self.plan.want(&names);
+        let Want { names, resolver: wanted, patience, tried } = want;
+        let now = self.start.elapsed();
+        self.under_way.retain(|(name, lookup)| {
+            let is_wanted = names.contains_key(name);
+            if !is_wanted {
+                lookup.abort();
+                self.stats.given_up.inc();
+            }
+            is_wanted
+        });
+        self.plan.want(&names, now);
         self.resolver = resolver(&wanted);
-        self.tried = Some(tried);
-        self.publish();
+        self.waits = Some((Patience::new(patience, now), tried));
+        self.board.show(self.plan.known());
     }
 
-    fn heard(&mut self, name: &HostName, answer: Result<(Vec<IpAddr>, Duration), String>) {
-        let now = self.start.elapsed();
-        let (news, error) = match answer {
-            Ok((addresses, ttl)) => {
-                (self.plan.answered(name, addresses, ttl, now), "it has no usable address".to_owned())
-            }
-            Err(error) => (self.plan.failed(name, now), error),
-        };
-        match news {
-            News::Nothing => {}
-            News::Changed => {
-                self.publish();
+    fn ask(&mut self, now: Duration) {
+        for name in self.plan.due(now) {
+            let lookup = self.lookups.spawn(look_up(self.resolver.clone(), name.clone()));
+            self.under_way.push((name, lookup));
+        }
+        assert!(self.under_way.len() <= limits::LOOKUPS_AT_A_TIME, "more look-ups are under way than may be");
+    }
+
+    /// Lets whoever waits go on, if every name was asked for, or waiting does not pay.
+    fn let_go(&mut self, now: Duration) {
+        let untried = self.plan.untried();
+        let is_over = |(patience, _): &mut (Patience, _)| untried.is_empty() || patience.ends() <= now;
+        let Some((patience, tried)) = self.waits.take_if(is_over) else { return };
+        if !untried.is_empty() && patience.is_any() {
+            let names = untried.iter().take(limits::NAMES_SHOWN).map(HostName::as_str).collect::<Vec<_>>();
+            let fields =
+                [("ringway.names", Value::from(names)), ("ringway.names_left", Value::from(untried.len()))];
+            let what =
+                "no DNS server has told the addresses of some endpoints' names yet; they are not waited for";
+            event(Level::Warn, what, &fields);
+        }
+        self.board.show(self.plan.known());
+        // Whoever waited may have lost patience.
+        let _ = tried.try_send(());
+    }
+
+    /// Tells that addresses have changed, of all that have at once.
+    fn tell(&mut self, now: Duration) {
+        if self.news.are_there && self.news.not_before <= now {
+            let not_before = now + Duration::from_millis(limits::NAMES_TOLD_MS);
+            self.news = News { are_there: false, not_before };
+            self.board.show(self.plan.known());
+            if self.board.is_news() {
                 (self.changed)();
             }
-            News::Failing => {
-                let fields =
-                    [("dns.question.name", Value::from(name.as_str())), ("error.message", error.into())];
-                event(
-                    Level::Warn,
-                    "an endpoint's name cannot be looked up; what was known of it stays",
-                    &fields,
-                );
-            }
-        }
-        if !matches!(news, News::Changed) && self.plan.is_failing(name) {
-            self.stats.failures.inc();
         }
     }
 
-    fn publish(&self) {
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = self.plan.known();
+    fn heard(&mut self, id: Id, answer: Answer) {
+        // Or it was given up.
+        let Some(nth) = self.under_way.iter().position(|(_, lookup)| lookup.id() == id) else { return };
+        let (name, _) = self.under_way.swap_remove(nth);
+        let now = self.start.elapsed();
+        if self.plan.untried().contains(&name)
+            && let Some((patience, _)) = &mut self.waits
+        {
+            patience.heard(now);
+        }
+        let (outcome, error) = match answer {
+            Ok((addresses, ttl)) => {
+                (self.plan.answered(&name, addresses, ttl, now), "it has no usable address".to_owned())
+            }
+            Err(error) => (self.plan.failed(&name, now), error),
+        };
+        match outcome {
+            Outcome::Same => {}
+            Outcome::Changed => self.news.are_there = true,
+            Outcome::Failing => self.warn(&name, error),
+        }
+        match self.plan.is_failing(&name) {
+            true => self.stats.failed.inc(),
+            false => self.stats.answered.inc(),
+        }
+    }
+
+    /// Tells of a name that begins to fail, of so many in a time.
+    fn warn(&mut self, name: &HostName, error: String) {
+        let now = Instant::now();
+        if let Some(more) = self.warned.over(now) {
+            let fields = [("ringway.names", Value::from(more))];
+            event(Level::Warn, "more endpoints' names could not be looked up", &fields);
+        }
+        if self.warned.take(now) {
+            let fields = [("dns.question.name", Value::from(name.as_str())), ("error.message", error.into())];
+            event(Level::Warn, "an endpoint's name cannot be looked up; what was known of it stays", &fields);
+        }
+    }
+
+    fn count(&self) {
+        let Counts { names, failing, due } = self.plan.counts();
+        self.stats.names.set(names as u64);
+        self.stats.failing.set(failing as u64);
+        self.stats.waiting.set(due as u64);
     }
 }
 
 async fn look_up(resolver: Result<TokioResolver, String>, name: HostName) -> Answer {
-    let lookup = async {
-        let within = Duration::from_millis(limits::LOOKUP_MS);
-        let found = tokio::time::timeout(within, resolver?.lookup_ip(name.as_str())).await;
-        let found = found.map_err(|_| "no server has answered in time".to_owned())?;
-        let found = found.map_err(|error| with_causes(&error))?;
-        let ttl = found.valid_until().saturating_duration_since(Instant::now());
-        Ok((found.iter().collect(), ttl))
-    };
-    let answer = lookup.await;
-    (name, answer)
+    let within = Duration::from_millis(limits::LOOKUP_MS);
+    let found = tokio::time::timeout(within, resolver?.lookup_ip(name.as_str())).await;
+    let found = found.map_err(|_| "no server has answered in time".to_owned())?;
+    let found = found.map_err(|error| with_causes(&error))?;
+    let ttl = found.valid_until().saturating_duration_since(Instant::now());
+    Ok((found.iter().collect(), ttl))
 }
 
 /// Asks the servers of the configuration, or those of the system.
