@@ -149,7 +149,7 @@ fn known(config: &Config, ask: &Ask) -> Result<Known, ExplainError> {
     let services = config.services.iter().filter(asked_for).cloned().collect();
     let asked = Config { services, ..config.clone() };
     let mut names = Names::new(|| (), Arc::default());
-    Ok(names.want(&[&asked], Duration::from_millis(limits::NAMES_FIRST_MS))?)
+    Ok(names.first(&asked, Duration::from_millis(limits::NAMES_FIRST_MS))?)
 }
 
 /// The wildcard that a name falls to if it is not there itself.

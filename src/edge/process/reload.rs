@@ -1,6 +1,7 @@
 //! The configuration read again: what of it can take effect, what needs a restart, and what it is to the cores. A file that
 //! is wrong anywhere changes nothing.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::fronts::{self, Opened};
 use super::role::{RunError, descriptors_per_core, figures, log_path};
 use crate::config::{self, Config, Feed, ListenAddress, Mistakes};
 use crate::edge::settings::Settings;
-use crate::feed::{self, InlineError, Known, Names};
+use crate::feed::{self, InlineError, Names};
 use crate::limits;
 use crate::observe::TableFigures;
 use crate::observe::access::{LogTarget, LogWriter};
@@ -22,6 +23,7 @@ use crate::runtime::UnixListener;
 
 /// What the reload before took away, a core may be about to close.
 const OWN: Duration = Duration::from_millis(limits::OWN_LISTENER_MS);
+const FIRST: Duration = Duration::from_millis(limits::NAMES_FIRST_MS);
 /// Sections that say how the process is built.
 const RESTART: [&str; 5] = ["node", "cores", "idle", "admin", "state"];
 
@@ -44,6 +46,12 @@ pub(super) enum Refused {
     Wrong(#[from] Mistakes),
     #[error(transparent)]
     Cannot(#[from] RunError),
+}
+
+/// A file that is right as far as it tells.
+pub(super) struct Read {
+    config: Config,
+    differences: Differences,
 }
 
 /// A configuration that can take effect: everything that can fail has been done.
@@ -70,29 +78,38 @@ pub(super) struct Differences {
 }
 
 impl Running {
-    /// Reads the file again and opens what it asks for, for so many cores.
+    /// Reads the file again, and asks for the names of its endpoints: `tried` is called, on another thread or this one, when
+    /// to [`prepare`](Self::prepare).
     ///
     /// # Errors
     /// As [`Refused`]; nothing has changed.
-    pub(super) fn prepare(&mut self, cores: usize) -> Result<Prepared, Refused> {
+    pub(super) fn read(&mut self, tried: impl FnOnce() + Send + 'static) -> Result<Read, Refused> {
         let (config, differences) = merge(&self.config, config::load_again(&self.path)?);
-        let places = config.places.clone();
-        self.open(config, differences, cores).map_err(|error| error.placed(&places).into())
+        if let Some(error) = files::twice(&config).into_iter().next() {
+            return Err(error.placed(&config.places).into());
+        }
+        // Those of what runs, too: it may have to go on, and is published meanwhile.
+        let asked = self.names.want(&[&self.config, &config], FIRST, tried);
+        asked.map_err(no_thread)?;
+        Ok(Read { config, differences })
     }
 
-    fn open(
-        &mut self,
-        config: Config,
-        mut differences: Differences,
-        cores: usize,
-    ) -> Result<Prepared, RunError> {
-        files::twice(&config).into_iter().next().map_or(Ok(()), Err)?;
+    /// Opens what a file that was read asks for, for so many cores.
+    ///
+    /// # Errors
+    /// As [`Refused`]; nothing has changed.
+    pub(super) fn prepare(&mut self, read: Read, cores: usize) -> Result<Prepared, Refused> {
+        let places = read.config.places.clone();
+        self.open(read, cores).map_err(|error| error.placed(&places).into())
+    }
+
+    fn open(&mut self, read: Read, cores: usize) -> Result<Prepared, RunError> {
+        let Read { config, mut differences } = read;
         let (open, lost) = self.listening();
         let wanted =
             |lost: &&ListenAddress| config.listeners.iter().any(|listener| listener.address == **lost);
         differences.changed.extend(lost.iter().filter(wanted).map(bound_again));
-        // Those of what runs, too: it may have to go on, and is published meanwhile.
-        let known = want(&mut self.names, &[&self.config, &config])?;
+        let known = self.names.known();
         let table = match config.state.feed {
             Feed::Inline => Some(feed::table(&config, self.base.clone(), &known)?),
             Feed::File(_) => None,
@@ -149,7 +166,12 @@ impl Running {
     /// The names of what runs are wanted, and not those of what was before, or was prepared and is not to be.
     pub(super) fn keep_names(&mut self) {
         // The thread is there, or nothing was wanted of it.
-        let _ = self.names.want(&[&self.config], Duration::ZERO);
+        let _ = self.names.want(&[&self.config], Duration::ZERO, || ());
+    }
+
+    /// Asks for the names of what is to run, and waits a moment for the first answers.
+    pub(super) fn first_names(&mut self) -> Result<(), RunError> {
+        self.names.first(&self.config, FIRST).map(drop).map_err(no_thread)
     }
 }
 
@@ -161,10 +183,8 @@ fn bound_again(lost: &ListenAddress) -> String {
     format!("listeners[{lost}]: the socket's file was gone, or another's; bound again")
 }
 
-/// Looks up the names of these configurations, and waits a moment for the first answers.
-pub(super) fn want(names: &mut Names, configs: &[&Config]) -> Result<Known, RunError> {
-    let patience = Duration::from_millis(limits::NAMES_FIRST_MS);
-    names.want(configs, patience).map_err(|error| RunError::System { what: "the names' thread", error })
+fn no_thread(error: io::Error) -> RunError {
+    RunError::System { what: "the names' thread", error }
 }
 
 /// The new configuration with those sections of the running one that need a restart, and what that changes.

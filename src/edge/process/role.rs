@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::files;
 use super::fronts;
-use super::reload::{self, Running};
+use super::reload::Running;
 use super::router::{First, News, Router, Shown, Source};
 use crate::causes::with_causes;
 use crate::config::{Config, Cores, Feed, ListenAddress, LogPath, Places};
@@ -145,7 +145,7 @@ fn serve(path: &Path, config: Config) -> Result<(), RunError> {
     let names = Arc::<NameStats>::default();
     let (path, unix) = (path.to_owned(), Vec::new());
     let mut running = Running { path, base, names: names_of(&news, &names), config, unix };
-    reload::want(&mut running.names, &[&running.config])?;
+    running.first_names()?;
     let source = match (dir, stored) {
         (Some(dir), Some(stored)) => Source::Feed(Box::new(stored), dir),
         _ => Source::Configuration(Box::new(running.table()?)),

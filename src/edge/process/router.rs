@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::explaining::{Explaining, TellExplained};
 use super::fronts::Fronts;
-use super::reload::{Prepared, Refused, Running};
+use super::reload::{Prepared, Read, Refused, Running};
 use super::role::{RunError, figures, log_path};
 use crate::config::{Config, Feed, Idle};
 use crate::edge::explain::{Ask, Explanation, annotate};
@@ -31,6 +31,8 @@ pub(super) enum News {
     Drain,
     /// Read the configuration again, and tell the outcome.
     Reload(Tell),
+    /// The names of a configuration that was read were asked for.
+    Tried,
     /// Endpoints' names have other addresses than before.
     Names,
     /// Tell what becomes of such a request.
@@ -80,6 +82,8 @@ pub(super) struct Router {
     shown: Shown,
     /// Cores that have not yet taken up the last configuration; and, at the start, the feed that has not been read.
     unsettled: usize,
+    /// What was read, and whom to tell, while the names of its endpoints are being asked for.
+    reading: Option<(Read, Vec<Tell>)>,
     /// What to tell, and whom, when they have.
     reloading: Option<(Reloaded, Vec<Tell>)>,
     /// Who waits for the next reload.
@@ -156,6 +160,7 @@ impl Router {
             slow,
             top,
             shown,
+            reading: None,
             reloading: None,
             waiting: Vec::new(),
             explaining: Explaining::default(),
@@ -172,6 +177,7 @@ impl Router {
             match heard.recv() {
                 Ok(News::CoreSettled | News::CaughtUp) => self.settled(),
                 Ok(News::Reload(tell)) => self.reload(tell),
+                Ok(News::Tried) => self.reload_tried(),
                 Ok(News::Names) => self.publish(),
                 Ok(News::Explain(ask, tell)) => self.explain(&ask, tell),
                 Ok(News::Explained(number, told)) => self.explained(number, *told),
@@ -252,7 +258,7 @@ impl Router {
         if self.waiting.len() < limits::RELOADS_WAITING {
             self.waiting.push(tell);
         }
-        if self.unsettled == 0 {
+        if self.unsettled == 0 && self.reading.is_none() {
             self.reload_now();
         }
     }
@@ -261,17 +267,34 @@ impl Router {
         let path = self.running.path.display().to_string();
         event(Level::Debug, "the configuration is being read", &[("file.path", path.into())]);
         let tells = std::mem::take(&mut self.waiting);
-        match self.running.prepare(self.cores.len()) {
+        let news = self.news.clone();
+        match self.running.read(move || drop(news.send(News::Tried))) {
+            Ok(read) => self.reading = Some((read, tells)),
+            Err(refused) => self.refused(&refused, tells),
+        }
+    }
+
+    /// Goes on with a reload: what can be known of its names by now is. Meanwhile the main thread had an ear for others.
+    fn reload_tried(&mut self) {
+        let Some((read, tells)) = self.reading.take() else { return };
+        match self.running.prepare(read, self.cores.len()) {
             Ok(prepared) => {
                 let outcome = self.apply(prepared);
                 self.reloading = Some((outcome, tells));
             }
             Err(refused) => {
-                self.running.keep_names();
-                self.shown.stats.refused.inc();
-                tell_all(&told_refused(&refused), tells);
+                self.refused(&refused, tells);
+                if !self.waiting.is_empty() {
+                    self.reload_now();
+                }
             }
         }
+    }
+
+    fn refused(&mut self, refused: &Refused, tells: Vec<Tell>) {
+        self.running.keep_names();
+        self.shown.stats.refused.inc();
+        tell_all(&told_refused(refused), tells);
     }
 
     /// Gives every core its configuration. Nothing here can fail.
@@ -321,6 +344,7 @@ impl Router {
                     News::CaughtUp
                     | News::CoreSettled
                     | News::Reload(_)
+                    | News::Tried
                     | News::Names
                     | News::Explain(..)
                     | News::Explained(..),

@@ -9,7 +9,7 @@ mod plan;
 mod thread;
 
 use std::io;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -45,8 +45,18 @@ struct Want {
     names: Wanted,
     resolver: Resolver,
     patience: Duration,
-    /// Told when each name was asked for at least once, or waiting for it does not pay.
-    tried: SyncSender<()>,
+    tried: Tried,
+}
+
+/// To be dropped when whoever waits for first answers is to go on; so nobody waits for a thread that is not there.
+struct Tried(Option<Box<dyn FnOnce() + Send>>);
+
+impl Drop for Tried {
+    fn drop(&mut self) {
+        if let Some(tell) = self.0.take() {
+            tell();
+        }
+    }
 }
 
 impl Names {
@@ -55,15 +65,21 @@ impl Names {
         Names { changed: Arc::new(changed), stats, board: Arc::default(), thread: None }
     }
 
-    /// Looks up the names of these configurations from now on, and no others, as the last of them says. Waits until each was
-    /// asked for, as long as names come in and no longer than `patience`, and returns what is known then.
+    /// Looks up the names of these configurations from now on, and no others, as the last of them says. `tried` is called, on
+    /// another thread or this one, when each that was not wanted before has been asked for, or waiting for it does not pay any
+    /// more; no later than after `patience`.
     ///
     /// # Errors
-    /// The machine gives no thread.
-    pub fn want(&mut self, configs: &[&Config], patience: Duration) -> io::Result<Known> {
-        let names = wanted(configs);
+    /// The machine gives no thread; `tried` is called all the same.
+    pub fn want(
+        &mut self,
+        configs: &[&Config],
+        patience: Duration,
+        tried: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        let (names, tried) = (wanted(configs), Tried(Some(Box::new(tried))));
         if names.is_empty() && self.thread.is_none() {
-            return Ok(Known::new());
+            return Ok(());
         }
         let thread = match &mut self.thread {
             Some(thread) => thread,
@@ -72,11 +88,24 @@ impl Names {
                 self.thread.insert(Thread::start(Arc::clone(&self.changed), board, stats)?)
             }
         };
-        let (tried, all_tried) = sync_channel(1);
         let resolver = configs.last().map(|config| config.resolver.clone()).unwrap_or_default();
         thread.tell(Want { names, resolver, patience, tried });
-        // A name that takes longer has no address yet, or those from before.
-        let _ = all_tried.recv_timeout(patience);
+        Ok(())
+    }
+
+    /// The same with the names of one configuration, and waits until they were tried; returns what is known then. A name that
+    /// takes longer has no address yet.
+    ///
+    /// # Errors
+    /// The machine gives no thread.
+    pub fn first(&mut self, config: &Config, patience: Duration) -> io::Result<Known> {
+        let (tried, all_tried) = sync_channel(1);
+        let tell = move || {
+            // Somebody waits until it is told.
+            let _ = tried.try_send(());
+        };
+        self.want(&[config], patience, tell)?;
+        let _ = all_tried.recv();
         Ok(self.known())
     }
 

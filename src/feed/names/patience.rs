@@ -1,6 +1,9 @@
 //! How long a start or a reload waits for the first answers: for as long as it pays. Pure.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
+
+use ringway_state::id::HostName;
 
 use crate::limits;
 
@@ -9,31 +12,37 @@ const QUIET: Duration = Duration::from_millis(limits::NAMES_QUIET_MS);
 /// Of one who waits.
 #[derive(Debug)]
 pub(super) struct Patience {
-    begin: Duration,
+    /// Names that are wanted for the first time, and neither answered nor failed yet.
+    left: BTreeSet<HostName>,
+    /// When it is over whatever comes.
     end: Duration,
-    /// When anything was heard last of a name that was not asked for before.
+    /// When any of the names was heard of last.
     heard: Duration,
 }
 
 impl Patience {
-    pub(super) fn new(most: Duration, now: Duration) -> Patience {
-        Patience { begin: now, end: now + most, heard: now }
+    pub(super) fn new(names: BTreeSet<HostName>, most: Duration, now: Duration) -> Patience {
+        Patience { left: names, end: now + most, heard: now }
     }
 
-    /// Whether there was any to begin with.
-    pub(super) fn is_any(&self) -> bool {
-        self.begin < self.end
+    /// The name was answered, or has failed.
+    pub(super) fn heard(&mut self, name: &HostName, now: Duration) {
+        if self.left.remove(name) {
+            self.heard = now;
+        }
     }
 
-    /// A name that was not asked for before was answered, or has failed.
-    pub(super) fn heard(&mut self, now: Duration) {
-        self.heard = now;
+    pub(super) fn left(&self) -> &BTreeSet<HostName> {
+        &self.left
     }
 
     /// When it is over, unless something is heard before. Servers that are there answer in much less than this: what is left
     /// then are names that nobody answers, and those that wait behind them.
     pub(super) fn ends(&self) -> Duration {
-        self.end.min(self.heard + QUIET)
+        match self.left.is_empty() {
+            true => self.heard,
+            false => self.end.min(self.heard + QUIET),
+        }
     }
 }
 
@@ -45,16 +54,29 @@ mod tests {
         Duration::from_millis(n)
     }
 
+    fn name(text: &str) -> HostName {
+        HostName::parse(text).unwrap()
+    }
+
     #[test]
     fn it_lasts_while_names_come_in_and_not_for_ever() {
-        let mut patience = Patience::new(ms(3_000), ms(500));
+        let names = ["a.test", "b.test", "c.test"].map(name);
+        let mut patience = Patience::new(names.clone().into(), ms(3_000), ms(500));
         assert_eq!(patience.ends(), ms(500) + QUIET);
-        patience.heard(ms(1_200));
+        patience.heard(&names[0], ms(1_200));
         assert_eq!(patience.ends(), ms(1_200) + QUIET);
-        patience.heard(ms(3_400));
-        assert_eq!(patience.ends(), ms(3_500));
-        assert!(patience.is_any());
-        let none = Patience::new(Duration::ZERO, ms(7));
-        assert_eq!((none.ends(), none.is_any()), (ms(7), false));
+        // Another's, or the same again, is none that it waits for.
+        patience.heard(&name("d.test"), ms(1_300));
+        patience.heard(&names[0], ms(1_300));
+        assert_eq!(patience.ends(), ms(1_200) + QUIET);
+        patience.heard(&names[1], ms(3_400));
+        assert_eq!((patience.ends(), patience.left().len()), (ms(3_500), 1));
+        patience.heard(&names[2], ms(3_450));
+        assert_eq!(patience.ends(), ms(3_450));
+    }
+
+    #[test]
+    fn without_a_new_name_there_is_none() {
+        assert_eq!(Patience::new(BTreeSet::new(), ms(3_000), ms(7)).ends(), ms(7));
     }
 }

@@ -30,8 +30,6 @@ pub(super) struct Plan {
     /// Those that are not due yet, by when they are.
     waiting: BTreeSet<Due>,
     lanes: Lanes,
-    /// Never asked for with whatever outcome.
-    untried: BTreeSet<HostName>,
     counts: Counts,
 }
 
@@ -86,35 +84,35 @@ impl Plan {
         let failing = limits::LOOKUPS_FAILING;
         let lanes =
             Lanes { hopeful: Lane::new(limits::LOOKUPS_AT_A_TIME - failing), failing: Lane::new(failing) };
-        let (entries, waiting, untried) = (HashMap::new(), BTreeSet::new(), BTreeSet::new());
-        Plan { entries, waiting, lanes, untried, counts: Counts::default() }
+        Plan { entries: HashMap::new(), waiting: BTreeSet::new(), lanes, counts: Counts::default() }
     }
 
     /// These names are wanted from now on, and no others: look-ups of others that are under way are to be given up. What is
-    /// known of those that were wanted before stays.
-    pub(super) fn want(&mut self, wanted: &Wanted, now: Duration) {
+    /// known of those that were wanted before stays; the others are returned.
+    pub(super) fn want(&mut self, wanted: &Wanted, now: Duration) -> BTreeSet<HostName> {
         let gone = self.entries.keys().filter(|name| !wanted.contains_key(*name));
         for name in gone.cloned().collect::<Vec<_>>() {
             self.forget(&name);
         }
+        let mut new = BTreeSet::new();
         for (name, services) in wanted {
-            if self.entries.get(name).is_some_and(|entry| entry.services == *services) {
-                continue;
-            }
             match self.entries.get_mut(name) {
-                None => self.begin(name, services, now),
-                Some(entry) => {
-                    let due = (entry.next, name.clone());
-                    let is_due = matches!(entry.stage, Stage::Due);
-                    let before = std::mem::replace(&mut entry.services, services.clone());
-                    let lane = self.lanes.of(entry.failures);
-                    if is_due {
-                        before.iter().for_each(|service| lane.remove(service, &due));
-                        services.iter().for_each(|service| lane.add(service, due.clone()));
-                    }
+                None => {
+                    self.begin(name, services, now);
+                    new.insert(name.clone());
                 }
+                Some(entry) if entry.services != *services => {
+                    if let Stage::Due = entry.stage {
+                        let (lane, due) = (self.lanes.of(entry.failures), (entry.next, name.clone()));
+                        entry.services.difference(services).for_each(|left| lane.remove(left, &due));
+                        services.difference(&entry.services).for_each(|came| lane.add(came, due.clone()));
+                    }
+                    entry.services.clone_from(services);
+                }
+                Some(_) => {}
             }
         }
+        new
     }
 
     fn begin(&mut self, name: &HostName, services: &BTreeSet<ServiceId>, now: Duration) {
@@ -127,12 +125,10 @@ impl Plan {
         };
         self.entries.insert(name.clone(), entry);
         self.waiting.insert((now, name.clone()));
-        self.untried.insert(name.clone());
     }
 
     fn forget(&mut self, name: &HostName) {
         let Some(mut entry) = self.entries.remove(name) else { return };
-        self.untried.remove(name);
         self.counts.failing -= usize::from(entry.failures > 0);
         match std::mem::replace(&mut entry.stage, Stage::Waiting) {
             Stage::Waiting => {
@@ -225,13 +221,7 @@ impl Plan {
         (entry.next, entry.stage, entry.failures) = (next, Stage::Waiting, failures(entry.failures));
         self.counts.failing += usize::from(entry.failures > 0);
         self.waiting.insert((next, name.clone()));
-        self.untried.remove(name);
         Some(entry)
-    }
-
-    /// Names that were not asked for yet, or not answered.
-    pub(super) fn untried(&self) -> &BTreeSet<HostName> {
-        &self.untried
     }
 
     pub(super) fn known(&self) -> Known {

@@ -3,7 +3,6 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use hickory_resolver::TokioResolver;
@@ -18,7 +17,7 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 
 use super::patience::Patience;
 use super::plan::{Counts, Outcome, Plan};
-use super::{Board, Want};
+use super::{Board, Tried, Want};
 use crate::causes::with_causes;
 use crate::config::Resolver;
 use crate::feed::allowance::Allowance;
@@ -36,7 +35,7 @@ impl Thread {
         stats: Arc<NameStats>,
     ) -> io::Result<Thread> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-        // Wishes are one at a time: the main thread waits for each.
+        // Wishes are few: two of each reload.
         let (orders, wishes) = unbounded_channel();
         let asker = Asker {
             plan: Plan::new(),
@@ -76,8 +75,8 @@ struct Asker {
     /// Whose they are: no more than [`limits::LOOKUPS_AT_A_TIME`].
     under_way: Vec<(HostName, AbortHandle)>,
     start: Instant,
-    /// Who waits until each name was asked for.
-    waits: Option<(Patience, SyncSender<()>)>,
+    /// Who waits until each new name was asked for.
+    waits: Option<(Patience, Tried)>,
     news: News,
     /// Of names that begin to fail.
     warned: Allowance,
@@ -135,9 +134,9 @@ impl Asker {
             }
             is_wanted
         });
-        self.plan.want(&names, now);
+        let new = self.plan.want(&names, now);
         self.resolver = resolver(&wanted);
-        self.waits = Some((Patience::new(patience, now), tried));
+        self.waits = Some((Patience::new(new, patience, now), tried));
         self.board.show(self.plan.known());
     }
 
@@ -149,22 +148,22 @@ impl Asker {
         assert!(self.under_way.len() <= limits::LOOKUPS_AT_A_TIME, "more look-ups are under way than may be");
     }
 
-    /// Lets whoever waits go on, if every name was asked for, or waiting does not pay.
+    /// Lets whoever waits go on, if every new name was asked for, or waiting does not pay.
     fn let_go(&mut self, now: Duration) {
-        let untried = self.plan.untried();
-        let is_over = |(patience, _): &mut (Patience, _)| untried.is_empty() || patience.ends() <= now;
-        let Some((patience, tried)) = self.waits.take_if(is_over) else { return };
-        if !untried.is_empty() && patience.is_any() {
-            let names = untried.iter().take(limits::NAMES_SHOWN).map(HostName::as_str).collect::<Vec<_>>();
+        let Some((patience, tried)) = self.waits.take_if(|(patience, _)| patience.ends() <= now) else {
+            return;
+        };
+        let left = patience.left();
+        if !left.is_empty() {
+            let names = left.iter().take(limits::NAMES_SHOWN).map(HostName::as_str).collect::<Vec<_>>();
             let fields =
-                [("ringway.names", Value::from(names)), ("ringway.names_left", Value::from(untried.len()))];
+                [("ringway.names", Value::from(names)), ("ringway.names_left", Value::from(left.len()))];
             let what =
                 "no DNS server has told the addresses of some endpoints' names yet; they are not waited for";
             event(Level::Warn, what, &fields);
         }
         self.board.show(self.plan.known());
-        // Whoever waited may have lost patience.
-        let _ = tried.try_send(());
+        drop(tried);
     }
 
     /// Tells that addresses have changed, of all that have at once.
@@ -184,10 +183,8 @@ impl Asker {
         let Some(nth) = self.under_way.iter().position(|(_, lookup)| lookup.id() == id) else { return };
         let (name, _) = self.under_way.swap_remove(nth);
         let now = self.start.elapsed();
-        if self.plan.untried().contains(&name)
-            && let Some((patience, _)) = &mut self.waits
-        {
-            patience.heard(now);
+        if let Some((patience, _)) = &mut self.waits {
+            patience.heard(&name, now);
         }
         let (outcome, error) = match answer {
             Ok((addresses, ttl)) => {
