@@ -64,7 +64,7 @@ impl Lane {
     /// The name to look up now, for which of its services; it is under way from then on, until [`Lane::done`]. `None` if
     /// nothing is due, or whoever waits has to wait.
     pub(super) fn take(&mut self) -> Option<(ServiceId, Due)> {
-        let free = self.slots - self.under_way;
+        let free = self.slots.saturating_sub(self.under_way);
         let (under_way, _, service) = self.turns.first()?;
         if *under_way >= free {
             return None;
@@ -76,7 +76,7 @@ impl Lane {
             queue.due.pop_first()
         });
         self.under_way += 1;
-        assert!(self.under_way <= self.slots, "more look-ups are under way than may be");
+        debug_assert!(self.under_way <= self.slots, "more look-ups are under way than may be");
         due.map(|due| (service, due))
     }
 
