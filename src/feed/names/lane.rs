@@ -116,6 +116,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn due(ms: u64, name: &str) -> Due {
         (Duration::from_millis(ms), HostName::parse(name).unwrap())
@@ -169,5 +170,63 @@ mod tests {
         assert_eq!(lane.take(), None);
         (0..2).for_each(|_| lane.done(&a));
         assert!(lane.services.is_empty() && lane.turns.is_empty(), "{lane:?}");
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// A name of that service falls due.
+        Add(usize),
+        /// One of the look-ups ends.
+        End(prop::sample::Index),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            // One service has most of them, and is the first by its spelling.
+            2 => Just(Step::Add(0)),
+            2 => (0usize..12).prop_map(Step::Add),
+            3 => any::<prop::sample::Index>().prop_map(Step::End),
+        ]
+    }
+
+    proptest! {
+        /// While a service has a name due and none under way, no other has more than one turn; and no slot is free.
+        #[test]
+        fn nobody_has_two_turns_before_one_who_waits(
+            slots in 1usize..6,
+            steps in prop::collection::vec(step(), 0..400),
+        ) {
+            let id = |n: usize| service(&format!("svc_{n:02}"));
+            let (mut lane, mut under_way) = (Lane::new(slots), Vec::<ServiceId>::new());
+            let mut left: HashMap<ServiceId, usize> = HashMap::new();
+            // By who waits: whose turn it was since.
+            let mut waits: HashMap<ServiceId, Vec<ServiceId>> = HashMap::new();
+            for (nth, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Add(n) => {
+                        lane.add(&id(n), due(nth as u64, "n.test"));
+                        *left.entry(id(n)).or_default() += 1;
+                    }
+                    Step::End(_) if under_way.is_empty() => {}
+                    Step::End(which) => lane.done(&under_way.swap_remove(which.index(under_way.len()))),
+                }
+                while let Some((whose, _)) = lane.take() {
+                    prop_assert!(under_way.iter().filter(|other| **other == whose).count() < slots - under_way.len());
+                    waits.remove(&whose);
+                    for (waiter, turns) in &mut waits {
+                        prop_assert!(!turns.contains(&whose), "{whose} had two turns while {waiter} waited");
+                        turns.push(whose.clone());
+                    }
+                    *left.get_mut(&whose).expect("it had a name due") -= 1;
+                    under_way.push(whose);
+                }
+                for (service, left) in &left {
+                    if *left > 0 && !under_way.contains(service) {
+                        prop_assert_eq!(under_way.len(), slots, "{} could be served", service);
+                        waits.entry(service.clone()).or_default();
+                    }
+                }
+            }
+        }
     }
 }

@@ -297,7 +297,7 @@ proptest! {
     #[test]
     fn no_service_waits_for_the_names_of_another(
         flood in names_of_one(),
-        others in prop::collection::vec(prop::collection::vec(server(), 1..4), 1..60),
+        others in prop::collection::vec(prop::collection::vec(server(), 1..4), 1..30),
         shared in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..10),
         reload in (any::<prop::sample::Index>(), 0u64..20_000),
     ) {
@@ -322,9 +322,9 @@ proptest! {
         model.want(&part);
         model.run(ms(reload.1));
         model.want(&all);
-        model.run(ms(reload.1 + 20_000));
+        model.run(ms(reload.1 + 30_000));
         model.want(&part);
-        model.run(ms(reload.1 + 40_000));
+        model.run(ms(reload.1 + 60_000));
     }
 
     /// One service's names, however many, spelled and silent, cost a good name of another no wait at all.
