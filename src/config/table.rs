@@ -198,7 +198,8 @@ fn timeouts() -> Vec<Row> {
         per_service(timeout(
             &setting::BODY_PROGRESS,
             "longest pause between two octets of a body, either \
-             way; then the exchange is cut",
+             way; then the exchange is cut. What the kernel has taken counts as passed: a client that leaves a small answer \
+             unread is closed after `timeouts.idle`",
         )),
         per_service(timeout(
             &setting::UPSTREAM_IDLE,

@@ -118,7 +118,7 @@ impl Scratch {
     /// by which the origin knows it again.
     pub(super) fn is_repeatable(&self) -> bool {
         let mut keys = self.head.fields().values(b"idempotency-key", &self.octets);
-        self.head.method().is_idempotent() || keys.next().is_some()
+        self.head.method().is_idempotent() || keys.any(|key| !key.is_empty())
     }
 
     /// Forgets the last request, so that nothing of it can show in the next.

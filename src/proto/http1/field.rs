@@ -78,6 +78,8 @@ pub enum Known {
     XForwardedProto,
     /// `X-Forwarded-` and anything else.
     XForwardedOther,
+    /// `X_Forwarded_For` and the like: the same to CGI, and unknown to a proxy before this one, which would let a client's pass.
+    XForwardedLookalike,
     XRequestId,
     /// `X-Verified-` and anything.
     XVerified,
@@ -118,11 +120,12 @@ impl Known {
 
     fn of_x(name: &[u8]) -> Self {
         match name.len() {
+            12.. if folded_start(name, b"x-forwarded-") && name.contains(&b'_') => Self::XForwardedLookalike,
             9 if folded(name, b"x-attempt") => Self::XAttempt,
             12 if folded(name, b"x-request-id") => Self::XRequestId,
-            15 if folded(name, b"x-forwarded-for") => Self::XForwardedFor,
-            16 if folded(name, b"x-forwarded-host") => Self::XForwardedHost,
-            17 if folded(name, b"x-forwarded-proto") => Self::XForwardedProto,
+            15 if exact(name, b"x-forwarded-for") => Self::XForwardedFor,
+            16 if exact(name, b"x-forwarded-host") => Self::XForwardedHost,
+            17 if exact(name, b"x-forwarded-proto") => Self::XForwardedProto,
             12.. if folded_start(name, b"x-forwarded-") => Self::XForwardedOther,
             11.. if folded_start(name, b"x-verified-") => Self::XVerified,
             _ => Self::Other,

@@ -120,6 +120,7 @@ fn is_kept(
         | Known::TransferEncoding
         | Known::XAttempt
         | Known::XForwardedFor
+        | Known::XForwardedLookalike
         | Known::XRequestId
         | Known::XVerified => false,
     };

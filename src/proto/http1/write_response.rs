@@ -127,6 +127,7 @@ fn is_kept(field: &Field, head: &ResponseHead, octets: &[u8], upgrade: bool) -> 
         | Known::XAttempt
         | Known::XForwardedFor
         | Known::XForwardedHost
+        | Known::XForwardedLookalike
         | Known::XForwardedOther
         | Known::XForwardedProto
         | Known::XVerified => true,

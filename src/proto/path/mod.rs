@@ -114,7 +114,6 @@ impl NormalPath {
             let up = match name {
                 b"." => false,
                 b".." => true,
-                _ if is_dots_to_some(name) => return Err(PathError::DotParameters),
                 _ => {
                     self.resolved.push(b'/');
                     self.resolved.extend_from_slice(sent);
@@ -205,17 +204,11 @@ fn escape(digits: [u8; 2], out: &mut Vec<u8>) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Whether a name is a dot segment once encoded parameters or blanks are dropped from its end.
-fn is_dots_to_some(name: &[u8]) -> bool {
-    let dots = name.iter().take_while(|&&octet| octet == b'.').count();
-    let (escapes, rest) = name[dots..].as_chunks::<3>();
-    let is_blank = |escape: &[u8; 3]| matches!(escape, b"%09" | b"%0A" | b"%0D" | b"%20");
-    matches!(dots, 1 | 2)
-        && match escapes {
-            [] => false,
-            [[b'%', b'3', b'B'], ..] => true,
-            _ => rest.is_empty() && escapes.iter().all(is_blank),
-        }
+/// Whether a segment, all of it decoded, is a dot segment to those that drop parameters or blanks from its end.
+fn is_dots_to_some(segment: &[u8]) -> bool {
+    let dots = segment.iter().take_while(|&&octet| octet == b'.').count();
+    let behind = &segment[dots..];
+    matches!(dots, 1 | 2) && !behind.is_empty() && name(behind).iter().all(|&octet| octet <= b' ')
 }
 
 /// What a decoded segment may still hide from whoever decodes once more, or reads UTF-8 carelessly.
@@ -223,7 +216,7 @@ fn doubts(segment: &[u8]) -> Result<(), PathError> {
     const WORTH_A_LOOK: [&[u8]; 8] =
         [b"%25", b"%C0", b"%C1", b"%E0%80", b"%E0%81", b"%F0%80", b"%F8%80", b"%FC%80"];
     let holds = |part: &&[u8]| segment.windows(part.len()).any(|window| window == *part);
-    if !segment.contains(&b'%') || !WORTH_A_LOOK.iter().any(holds) {
+    if !segment.contains(&b'%') || !(segment.starts_with(b".") || WORTH_A_LOOK.iter().any(holds)) {
         return Ok(());
     }
     let mut layer = segment.to_vec();
@@ -231,6 +224,9 @@ fn doubts(segment: &[u8]) -> Result<(), PathError> {
         let Some(below) = peel(&layer)? else { return Ok(()) };
         if (0..below.len()).any(|at| is_overlong(&below[at..])) {
             return Err(PathError::Overlong);
+        }
+        if is_dots_to_some(&below) {
+            return Err(PathError::DotParameters);
         }
         layer = below;
     }

@@ -81,6 +81,10 @@ fn request_field() -> impl Strategy<Value = FieldLine> {
         "x_verified_subject",
         "x-attempt",
         "x-request-id",
+        "x_forwarded_for",
+        "x-forwarded_host",
+        "x_forwarded-port",
+        "keep_alive",
         "traceparent",
     ]);
     let forwarding = select(vec![
@@ -89,7 +93,6 @@ fn request_field() -> impl Strategy<Value = FieldLine> {
         "x-forwarded-proto",
         "x-forwarded-port",
         "forwarded",
-        "x_forwarded_for",
     ]);
     let kept = select(vec![
         "accept",
@@ -126,12 +129,14 @@ fn is_kept(name: &str, nominated: &[String], trusted: bool, has_trace: bool) -> 
         "http2-settings",
     ];
     let ours = ["x-attempt", "x-request-id", "x-forwarded-for"];
-    !hop_by_hop.contains(&name.as_str())
+    let forged = folded.starts_with("x-forwarded-") && name.contains('_');
+    !hop_by_hop.contains(&folded.as_str())
         && !nominated.contains(&name)
         && !ours.contains(&folded.as_str())
         && name != "traceparent"
         && !folded.starts_with("x-verified-")
-        && (trusted || !(folded.starts_with("x-forwarded-") || name == "forwarded"))
+        && !forged
+        && (trusted || !(name.starts_with("x-forwarded-") || name == "forwarded"))
         && (has_trace || name != "tracestate")
 }
 
@@ -169,7 +174,7 @@ proptest! {
         let authority = if absolute { "b.example" } else { "A.example:80" };
         let nominated = nominated(&fields);
         let from_peer = |wanted: &str| -> Vec<&str> {
-            let named = |(name, _): &&FieldLine| name.to_ascii_lowercase().replace('_', "-") == wanted;
+            let named = |(name, _): &&FieldLine| name.eq_ignore_ascii_case(wanted);
             let passed = |(name, _): &&FieldLine| trusted && !nominated.contains(&name.to_ascii_lowercase());
             fields.iter().filter(named).filter(passed).map(|(_, value)| value.as_str()).collect()
         };
