@@ -1,8 +1,7 @@
 //! Three origins whose trouble can be switched on and off. They live in the harness: what they carry is little.
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
@@ -14,7 +13,8 @@ use crate::failure::Failure;
 const SLOW: Duration = Duration::from_secs(2);
 /// Connections that the kernel completes for the one that swallows.
 const BACKLOG: i32 = 8;
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long a connection to oneself may take; one that takes longer finds no room.
+const FILLING_PATIENCE: Duration = Duration::from_millis(50);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,14 +24,42 @@ enum Kind {
     Resetting,
 }
 
+/// Whether they are in trouble. Who waits for its end sleeps: threads that look again and again would take from the CPU that
+/// they share with the generator what is then measured as the router's.
+#[derive(Default)]
+struct Trouble {
+    now: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Trouble {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_now(&self) -> bool {
+        *self.lock()
+    }
+
+    fn set(&self, trouble: bool) {
+        *self.lock() = trouble;
+        self.changed.notify_all();
+    }
+
+    fn wait_for_end(&self) {
+        let ended = self.changed.wait_while(self.lock(), |now| *now);
+        drop(ended.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
 pub(super) struct Troubled {
     addresses: Vec<SocketAddr>,
-    trouble: Arc<AtomicBool>,
+    trouble: Arc<Trouble>,
 }
 
 impl Troubled {
     pub(super) fn start() -> Result<Self, Failure> {
-        let trouble = Arc::new(AtomicBool::new(false));
+        let trouble = Arc::new(Trouble::default());
         let start = |kind| {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
             socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
@@ -54,40 +82,36 @@ impl Troubled {
 
     /// From now on they are in trouble, or healthy.
     pub(super) fn set(&self, trouble: bool) {
-        self.trouble.store(trouble, Ordering::Release);
+        self.trouble.set(trouble);
+        // Whoever waits for a connection looks at once.
+        for address in &self.addresses {
+            let _ = TcpStream::connect_timeout(address, FILLING_PATIENCE);
+        }
     }
 }
 
-fn serve(listener: &TcpListener, kind: Kind, trouble: &Arc<AtomicBool>) {
-    let swallows = || kind == Kind::Swallowing && trouble.load(Ordering::Acquire);
-    let _ = listener.set_nonblocking(kind == Kind::Swallowing);
+fn serve(listener: &TcpListener, kind: Kind, trouble: &Arc<Trouble>) {
     loop {
-        if swallows() {
-            swallow(listener, swallows);
+        if kind == Kind::Swallowing && trouble.is_now() {
+            swallow(listener, trouble);
         }
-        match listener.accept() {
-            Ok((stream, _)) => {
-                let trouble = Arc::clone(trouble);
-                thread::spawn(move || talk(stream, kind, &trouble));
-            }
-            Err(_) => sleep(LOOK_EVERY),
+        if let Ok((stream, _)) = listener.accept() {
+            let trouble = Arc::clone(trouble);
+            thread::spawn(move || talk(stream, kind, &trouble));
         }
     }
 }
 
-/// Fills the kernel's queue of connections, so that it drops whatever else comes, for as long as `goes_on`.
-fn swallow(listener: &TcpListener, goes_on: impl Fn() -> bool) {
+/// Fills the kernel's queue of connections, so that it drops whatever else comes, until the trouble ends.
+fn swallow(listener: &TcpListener, trouble: &Trouble) {
     let Ok(address) = listener.local_addr() else { return };
-    let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(50)).ok();
+    let connect = || TcpStream::connect_timeout(&address, FILLING_PATIENCE).ok();
     let _filling: Vec<TcpStream> = (0..4 * BACKLOG).map_while(|_| connect()).collect();
-    while goes_on() {
-        sleep(LOOK_EVERY);
-    }
+    trouble.wait_for_end();
 }
 
 /// Answers GET requests until the router leaves.
-fn talk(mut stream: TcpStream, kind: Kind, trouble: &AtomicBool) {
-    let _ = stream.set_nonblocking(false);
+fn talk(mut stream: TcpStream, kind: Kind, trouble: &Trouble) {
     let _ = stream.set_nodelay(true);
     let (mut octets, mut room) = (Vec::new(), [0; 4096]);
     loop {
@@ -99,7 +123,7 @@ fn talk(mut stream: TcpStream, kind: Kind, trouble: &AtomicBool) {
             continue;
         }
         octets.clear();
-        if trouble.load(Ordering::Acquire) {
+        if trouble.is_now() {
             match kind {
                 Kind::Slow => sleep(SLOW),
                 Kind::Resetting => {
@@ -107,9 +131,7 @@ fn talk(mut stream: TcpStream, kind: Kind, trouble: &AtomicBool) {
                     return;
                 }
                 Kind::Swallowing => {
-                    while trouble.load(Ordering::Acquire) {
-                        sleep(LOOK_EVERY);
-                    }
+                    trouble.wait_for_end();
                     return;
                 }
             }
