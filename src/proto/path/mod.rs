@@ -66,7 +66,7 @@ impl NormalPath {
     pub fn read(&mut self, path: &[u8]) {
         self.form = match is_plain(path) {
             true => Form::Plain,
-            false => match self.resolve(path).and_then(|has_dots| self.rewrite().map(|()| has_dots)) {
+            false => match self.write(path) {
                 Ok(has_dots) => Form::Written { has_dots },
                 Err(error) => Form::Refused(error),
             },
@@ -103,9 +103,10 @@ impl NormalPath {
         matches!(self.form, Form::Written { has_dots: true }).then_some(&self.resolved)
     }
 
-    /// Writes `path` to `resolved` without its dot segments (RFC 3986, 5.2.4); true if there were any.
-    fn resolve(&mut self, path: &[u8]) -> Result<bool, PathError> {
+    /// Writes both forms, without dot segments (RFC 3986, 5.2.4); true if there were any.
+    fn write(&mut self, path: &[u8]) -> Result<bool, PathError> {
         self.resolved.clear();
+        self.matched.clear();
         let mut has_dots = false;
         let mut segments = path.split(|&octet| octet == b'/').skip(1).peekable();
         while let Some(sent) = segments.next() {
@@ -115,8 +116,8 @@ impl NormalPath {
                 b"." => false,
                 b".." => true,
                 _ => {
-                    self.resolved.push(b'/');
-                    self.resolved.extend_from_slice(sent);
+                    append(&mut self.resolved, sent);
+                    append(&mut self.matched, name);
                     continue;
                 }
             };
@@ -125,36 +126,30 @@ impl NormalPath {
             }
             has_dots = true;
             if up {
-                self.go_up()?;
+                go_up(&mut self.resolved)?;
+                go_up(&mut self.matched)?;
             }
             // What ends in a dot segment names a folder.
             if segments.peek().is_none() {
-                self.resolved.push(b'/');
+                append(&mut self.resolved, b"");
+                append(&mut self.matched, b"");
             }
         }
+        // Only now: the way up from an empty segment leads to the one before it.
+        self.matched.dedup_by(|octet, before| (*octet, *before) == (b'/', b'/'));
         Ok(has_dots)
     }
+}
 
-    fn go_up(&mut self) -> Result<(), PathError> {
-        let slash = self.resolved.iter().rposition(|&octet| octet == b'/').ok_or(PathError::AboveRoot)?;
-        self.resolved.truncate(slash);
-        Ok(())
-    }
+fn append(form: &mut Vec<u8>, segment: &[u8]) {
+    form.push(b'/');
+    form.extend_from_slice(segment);
+}
 
-    /// Writes `resolved` to `matched` without empty segments, parameters and needless escapes.
-    fn rewrite(&mut self) -> Result<(), PathError> {
-        self.matched.clear();
-        let mut segments = self.resolved.split(|&octet| octet == b'/').skip(1).peekable();
-        while let Some(sent) = segments.next() {
-            decode(sent, &mut self.segment)?;
-            let name = name(&self.segment);
-            if !name.is_empty() || segments.peek().is_none() {
-                self.matched.push(b'/');
-                self.matched.extend_from_slice(name);
-            }
-        }
-        Ok(())
-    }
+fn go_up(form: &mut Vec<u8>) -> Result<(), PathError> {
+    let slash = form.iter().rposition(|&octet| octet == b'/').ok_or(PathError::AboveRoot)?;
+    form.truncate(slash);
+    Ok(())
 }
 
 /// Whether a path is its own normal form. One pass without a branch; a segment that begins with a dot is looked at more
@@ -189,7 +184,7 @@ fn decode(segment: &[u8], out: &mut Vec<u8>) -> Result<(), PathError> {
             _ => out.push(octet),
         }
     }
-    doubts(out)
+    no_second_reading(out)
 }
 
 fn escape(digits: [u8; 2], out: &mut Vec<u8>) -> Result<(), PathError> {
@@ -211,12 +206,14 @@ fn is_dots_to_some(segment: &[u8]) -> bool {
     matches!(dots, 1 | 2) && !behind.is_empty() && name(behind).iter().all(|&octet| octet <= b' ')
 }
 
-/// What a decoded segment may still hide from whoever decodes once more, or reads UTF-8 carelessly.
-fn doubts(segment: &[u8]) -> Result<(), PathError> {
+/// Refuses what a decoded segment may still hide from whoever decodes once more, or reads UTF-8 carelessly.
+fn no_second_reading(segment: &[u8]) -> Result<(), PathError> {
     const WORTH_A_LOOK: [&[u8]; 8] =
         [b"%25", b"%C0", b"%C1", b"%E0%80", b"%E0%81", b"%F0%80", b"%F8%80", b"%FC%80"];
-    let holds = |part: &&[u8]| segment.windows(part.len()).any(|window| window == *part);
-    if !segment.contains(&b'%') || !(segment.starts_with(b".") || WORTH_A_LOOK.iter().any(holds)) {
+    let mut escapes =
+        (0..segment.len()).filter(|&at| segment[at] == b'%').map(|at| &segment[at..]).peekable();
+    let begins_with_dot = segment.starts_with(b".") && escapes.peek().is_some();
+    if !begins_with_dot && !escapes.any(|escape| WORTH_A_LOOK.iter().any(|odd| escape.starts_with(odd))) {
         return Ok(());
     }
     let mut layer = segment.to_vec();
