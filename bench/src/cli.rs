@@ -57,6 +57,9 @@ struct Bed {
     /// ringway-peer-pingora [default: beside this program, or in bench/peers/pingora/target/release]
     #[arg(long, value_name = "PATH")]
     pingora: Option<PathBuf>,
+    /// An earlier ringway, the peer named before [default: ringway-before beside this program]
+    #[arg(long, value_name = "PATH")]
+    before: Option<PathBuf>,
     #[arg(long, value_name = "PATH", default_value = "nginx")]
     nginx: PathBuf,
     #[arg(long, value_name = "PATH", default_value = "haproxy")]
@@ -350,6 +353,7 @@ impl Bed {
         };
         Programs {
             ringway: self.ringway.clone().unwrap_or_else(|| beside_this("ringway")),
+            before: self.before.clone().unwrap_or_else(|| beside_this("ringway-before")),
             nginx: self.nginx.clone(),
             haproxy: self.haproxy.clone(),
             pingora: self.pingora.clone().unwrap_or_else(pingora),

@@ -55,6 +55,7 @@ pub fn versions(peers: &[Peer], programs: &Programs) -> Vec<String> {
         .iter()
         .map(|peer| match peer {
             Peer::Ringway => said(&programs.ringway, "--version"),
+            Peer::Before => said(&programs.before, "--version"),
             Peer::Nginx => said(&programs.nginx, "-v"),
             Peer::Haproxy => said(&programs.haproxy, "-v"),
             // A library: the version is the one its crate pins.

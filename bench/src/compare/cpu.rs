@@ -135,6 +135,7 @@ fn equal_load_figures(
     .goal(Some(Peer::Nginx), 0.75)
     .goal(Some(Peer::Haproxy), 0.60)
     .goal(Some(Peer::Pingora), 1.0)
+    .no_worse_than_before()
     .note(joined(notes));
     let seconds = stage.options.seconds * stage.options.plan.rounds as u64;
     let short = if seconds < SHARE_WINDOW_SECONDS { ", too short to trust" } else { "" };
@@ -145,6 +146,7 @@ fn equal_load_figures(
         by_peer(running, turns, |turn| turn.cpu.user_share().unwrap_or(f64::NAN)),
     )
     .goal(None, 0.15)
+    .no_worse_than_before()
     .note(format!("over {seconds} s{short}"));
     vec![cpu, share]
 }
@@ -156,6 +158,7 @@ fn saturated_figures(stage: &Stage<'_>, running: &[Running], connections: u32, t
         Unit::Micros,
         by_peer(running, turns, Turn::cpu_us_per_request),
     )
+    .no_worse_than_before()
     .note(rounds_note(turns));
     // Below one CPU the proxy waited for the generator or the origin, so its saturation was not reached.
     let seconds = stage.options.seconds as f64;

@@ -74,6 +74,7 @@ fn added(
                 .collect(),
         )
         .goal(Some(Peer::Nginx), 0.4)
+        .no_worse_than_before()
         .note(
             format!("origin itself {:.0} µs {}", direct(&turns, of), rounds_note(&turns))
                 .trim_end()

@@ -53,6 +53,7 @@ pub(super) fn run(stage: &Stage<'_>) -> Result<Vec<Figure>, Failure> {
         user,
     )
     .goal(None, 1024.0)
+    .no_worse_than_before()
     .note(format!("kernel slab beside it: {:.0} octets, both ends", crate::stats::median(&kernel)));
     Ok(vec![figure])
 }

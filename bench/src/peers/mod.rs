@@ -36,6 +36,8 @@ pub const LOG_PERCENT: u8 = 5;
 #[serde(rename_all = "lowercase")]
 pub enum Peer {
     Ringway,
+    /// An earlier ringway, to see what has become faster or slower since.
+    Before,
     Nginx,
     Haproxy,
     Pingora,
@@ -45,6 +47,7 @@ impl Peer {
     pub fn name(self) -> &'static str {
         match self {
             Self::Ringway => "ringway",
+            Self::Before => "before",
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
             Self::Pingora => "pingora",
@@ -63,6 +66,7 @@ pub enum Idle {
 #[derive(Clone, Debug)]
 pub struct Programs {
     pub ringway: PathBuf,
+    pub before: PathBuf,
     pub nginx: PathBuf,
     pub haproxy: PathBuf,
     pub pingora: PathBuf,
@@ -92,7 +96,8 @@ impl Running {
     /// Writes the peer's configuration, starts it on the proxies' CPU, and waits until it proxies.
     pub fn start(peer: Peer, programs: &Programs, idle: Idle, scene: &Scene) -> Result<Self, Failure> {
         let prepared = match peer {
-            Peer::Ringway => ringway::prepare(&programs.ringway, idle, scene)?,
+            Peer::Ringway => ringway::prepare(peer, &programs.ringway, idle, scene)?,
+            Peer::Before => ringway::prepare(peer, &programs.before, idle, scene)?,
             Peer::Nginx => nginx::prepare(&programs.nginx, scene)?,
             Peer::Haproxy => haproxy::prepare(&programs.haproxy, scene)?,
             Peer::Pingora => pingora::prepare(&programs.pingora, scene)?,
@@ -102,7 +107,7 @@ impl Running {
 
     /// Starts `ringway` under `wrapper` (a program and its arguments, such as valgrind's).
     pub fn start_wrapped(wrapper: &[String], programs: &Programs, scene: &Scene) -> Result<Self, Failure> {
-        let mut prepared = ringway::prepare(&programs.ringway, Idle::Park, scene)?;
+        let mut prepared = ringway::prepare(Peer::Ringway, &programs.ringway, Idle::Park, scene)?;
         if let Some((program, arguments)) = wrapper.split_first() {
             let mut command = Command::new(program);
             command.args(arguments).arg(prepared.command.get_program()).args(prepared.command.get_args());

@@ -9,7 +9,7 @@ use crate::scene::{REGION, Scene, free_address};
 
 const TEMPLATE: &str = include_str!("../../peers/ringway.yaml");
 
-pub(super) fn prepare(program: &Path, idle: Idle, scene: &Scene) -> Result<Prepared, Failure> {
+pub(super) fn prepare(peer: Peer, program: &Path, idle: Idle, scene: &Scene) -> Result<Prepared, Failure> {
     let (address, admin) = (free_address()?, free_address()?);
     let snapshot = match &scene.data_set {
         Some(data_set) => format!("  snapshot: {}", data_set.snapshot().display()),
@@ -28,6 +28,7 @@ pub(super) fn prepare(program: &Path, idle: Idle, scene: &Scene) -> Result<Prepa
         TEMPLATE,
         &[
             ("REGION", REGION),
+            ("NAME", peer.name()),
             ("DIR", &scene.dir().display().to_string()),
             ("CORE", &scene.proxy_core.to_string()),
             ("IDLE", idle),
@@ -39,11 +40,14 @@ pub(super) fn prepare(program: &Path, idle: Idle, scene: &Scene) -> Result<Prepa
             ("SERVICES", &services),
         ],
     );
-    let configuration = scene.write(&format!("ringway-{idle}.yaml"), &text)?;
+    let configuration = scene.write(&format!("{}-{idle}.yaml", peer.name()), &text)?;
     let mut command = Command::new(program);
     command.args(["run", "--config"]).arg(&configuration);
-    let mending = "build it with `cargo build --release -p ringway` or name it with --ringway PATH";
-    Ok(Prepared { peer: Peer::Ringway, command, address, admin, configuration, mending })
+    let mending = match peer {
+        Peer::Before => "name an earlier ringway with --before PATH",
+        _ => "build it with `cargo build --release -p ringway` or name it with --ringway PATH",
+    };
+    Ok(Prepared { peer, command, address, admin, configuration, mending })
 }
 
 fn services(scene: &Scene) -> String {

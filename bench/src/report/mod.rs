@@ -22,6 +22,9 @@ pub enum Unit {
     Count,
 }
 
+/// Of an earlier figure; noise is as much.
+const NO_WORSE: f64 = 1.03;
+
 /// A goal: the subject's figure, or its ratio to a peer's, at most this.
 #[derive(Clone, Debug, Serialize)]
 pub struct Goal {
@@ -77,6 +80,14 @@ impl Figure {
             self.goals.push(Goal { against, at_most, verdict });
         }
         self
+    }
+
+    /// The goal that nothing becomes slower or larger, in runs that an earlier ringway takes part in.
+    pub fn no_worse_than_before(self) -> Self {
+        match self.spread(Some(Peer::Before)) {
+            Some(_) => self.goal(Some(Peer::Before), NO_WORSE),
+            None => self,
+        }
     }
 
     pub fn note(mut self, note: String) -> Self {
