@@ -218,6 +218,15 @@ pub const GUARD_SPANS: usize = 32;
 pub const GUARD_SERVICES: usize = 1 << 16;
 /// Services of which nothing is held since somebody said so; of more, only what is held then goes.
 pub const GUARD_MEANT: usize = 1_024;
+/// Changes that were let go and wait to be on record before they are applied; beyond, they are passed over as if guards had
+/// no room. How long they wait for a folder that does not take it, in milliseconds: then they are applied in any case.
+pub const GUARD_LEAVING: usize = 1 << 16;
+pub const GUARD_RECORDED_MS: u64 = 2_000;
+/// What is to be put on record and nobody waits for: so much at most, and so often, in milliseconds.
+pub const GUARD_NOTES: usize = 1 << 17;
+pub const GUARD_NOTED_MS: u64 = 250;
+/// In one file of the record; then the table is flushed, and another begins.
+pub const GUARD_FACTS: usize = 1 << 17;
 /// How long a change is held that nobody acknowledges, and how long nothing more is held when somebody has, in
 /// milliseconds.
 pub const GUARD_EXPIRES_MS: u64 = 1_800_000;

@@ -1,6 +1,7 @@
 //! Between the feed's guards and whoever watches them: what they hold, and what is acknowledged.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::guards::{Holding, Meant};
@@ -12,8 +13,10 @@ use crate::runtime::Waker;
 pub struct GuardDesk {
     /// What they hold, and the octets that are to be read once more.
     shown: Mutex<(Vec<Holding>, u64)>,
-    /// Not yet taken.
-    acknowledged: Mutex<BTreeSet<Meant>>,
+    /// Not yet taken, and how often something was acknowledged so far.
+    acknowledged: Mutex<(u64, BTreeSet<Meant>)>,
+    /// So many of these are on record.
+    on_record: AtomicU64,
     /// Of the feed; none if there is no feed to guard.
     waker: OnceLock<Waker>,
 }
@@ -34,20 +37,33 @@ impl GuardDesk {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Something that is held is meant.
+    /// Something that is held is meant. The feed takes it up at once; [`has_on_record`](Self::has_on_record) tells when a
+    /// restart keeps it.
     ///
     /// # Errors
     /// As [`DeskError`]; nothing has changed.
-    pub fn acknowledge(&self, meant: Meant) -> Result<(), DeskError> {
+    pub fn acknowledge(&self, meant: Meant) -> Result<u64, DeskError> {
         let waker = self.waker.get().ok_or(DeskError::NoFeed)?;
         let mut acknowledged = self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
-        if acknowledged.len() >= limits::GUARD_MEANT {
+        let (count, all) = &mut *acknowledged;
+        if all.len() >= limits::GUARD_MEANT {
             return Err(DeskError::TooMany);
         }
-        acknowledged.insert(meant);
+        all.insert(meant);
+        *count += 1;
+        let ticket = *count;
         drop(acknowledged);
         waker.wake();
-        Ok(())
+        Ok(ticket)
+    }
+
+    /// Whether what was acknowledged with this ticket is on record.
+    pub fn has_on_record(&self, ticket: u64) -> bool {
+        self.on_record.load(Ordering::Acquire) >= ticket
+    }
+
+    pub(super) fn is_on_record(&self, ticket: u64) {
+        self.on_record.store(ticket, Ordering::Release);
     }
 
     pub(super) fn open(&self, waker: Waker) {
@@ -59,7 +75,9 @@ impl GuardDesk {
         *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = (holdings, arrears);
     }
 
-    pub(super) fn take_acknowledged(&self) -> BTreeSet<Meant> {
-        std::mem::take(&mut *self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner))
+    /// What was acknowledged, and the last ticket of it.
+    pub(super) fn take_acknowledged(&self) -> (u64, BTreeSet<Meant>) {
+        let (count, all) = &mut *self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner);
+        (*count, std::mem::take(all))
     }
 }

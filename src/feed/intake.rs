@@ -1,19 +1,24 @@
 //! From a line to the table, and what was made of it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ringway_state::change::{self, ChangeError, Meaning};
 use ringway_state::id::HostName;
 use ringway_state::limits::{OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX};
-use ringway_state::record::{Change, HostValue, Key, Record};
-use ringway_state::{HostHit, Outcome, Refusal, Table};
+use ringway_state::record::{Change, HostValue, Key, Record, Version};
+use ringway_state::{HostHit, Outcome, Refusal, Table, View};
 
 use super::file::Text;
-use super::guards::{Effect, Guards, Judgement, Rule, healthy};
+use super::guards::{ACKNOWLEDGED, Effect, Guards, Judgement, Meant, Rule, healthy};
+use super::leaving::Leaving;
+use super::notes::Notes;
+use super::store::{Fact, Judged};
 use crate::causes::with_causes;
 use crate::limits::GUARD_PAUSE_MS;
 use crate::observe::FeedStats;
+use crate::runtime::millis;
 
 /// The table, and what comes into it. The only writer there is.
 pub(super) struct Intake {
@@ -27,6 +32,10 @@ pub(super) struct Intake {
     looked: Option<Instant>,
     /// A change that there was no room for.
     waiting: Option<Change>,
+    leaving: Leaving,
+    notes: Notes,
+    /// What was let go of before a restart: it is not judged again.
+    let_go: HashSet<(Key, Version)>,
     stats: Arc<FeedStats>,
 }
 
@@ -80,6 +89,9 @@ impl BadReason {
 pub(super) struct Outside<'a> {
     guards: &'a Guards,
     waiting: Option<&'a Change>,
+    leaving: &'a Leaving,
+    notes: &'a mut Notes,
+    let_go: &'a mut HashSet<(Key, Version)>,
 }
 
 impl Outside<'_> {
@@ -90,12 +102,42 @@ impl Outside<'_> {
 
     /// Those that guards hold, or have just let go.
     pub(super) fn held(&self) -> Vec<Arc<Change>> {
-        let waiting = self.waiting.filter(|change| matches!(change.record, Record::Endpoints(..)));
-        self.guards.held().cloned().chain(waiting.cloned().map(Arc::new)).collect()
+        let waiting = self.waiting_set().cloned().map(Arc::new);
+        self.guards.held().cloned().chain(self.leaving.changes().cloned()).chain(waiting).collect()
+    }
+
+    fn waiting_set(&self) -> Option<&Change> {
+        self.waiting.filter(|change| matches!(change.record, Record::Endpoints(..)))
+    }
+
+    /// Takes down once more what was let go of and is not in the table, and what is meant: all that a new file of the record has
+    /// to say. Up to where that has to be on record before those before it go.
+    pub(super) fn note_again(&mut self, now: Instant) -> u64 {
+        let waiting = self.waiting_set().map(|change| (change.record.key(), change.version));
+        let leaving = self.leaving.changes().map(|change| (change.record.key(), change.version));
+        for (key, version) in leaving.chain(waiting) {
+            self.notes.ahead(Fact::LetGo(key, version));
+        }
+        for (meant, left) in self.guards.meant(now) {
+            self.notes.ahead(Fact::Meant(meant, unix_ms() + millis(left)));
+        }
+        // All that it is about has been read, and is in the table.
+        self.let_go.clear();
+        self.notes.taken()
     }
 }
 
 const PAUSE: Duration = Duration::from_millis(GUARD_PAUSE_MS);
+
+/// Healthy endpoints of a set, when everything is applied that is let go.
+fn before(leaving: &Leaving, view: &View, key: &Key) -> u64 {
+    let leaves = leaving.newest(key).map(|change| healthy(&change.record));
+    leaves.unwrap_or_else(|| view.change(key).map_or(0, |stored| healthy(&stored.record)))
+}
+
+fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+}
 
 impl Bad {
     fn of(error: &ChangeError) -> Bad {
@@ -121,8 +163,63 @@ impl Intake {
             is_guarded: false,
             looked: None,
             waiting: None,
+            leaving: Leaving::default(),
+            notes: Notes::default(),
+            let_go: HashSet::new(),
             stats,
         }
+    }
+
+    /// Goes on with the guards' judgement as it was before a restart: what they held, what they had let go of, and what was
+    /// meant.
+    pub(super) fn restore(&mut self, held: Vec<Change>, judged: Judged, now: Instant) {
+        for (meant, until) in judged.meant {
+            let left = Duration::from_millis(until.saturating_sub(unix_ms())).min(ACKNOWLEDGED);
+            if !left.is_zero() {
+                self.guards.acknowledge(meant, left, now);
+            }
+        }
+        self.let_go = judged.let_go;
+        let is_let_go = |change: &Change| self.let_go.contains(&(change.record.key(), change.version));
+        let (let_go, held): (Vec<_>, Vec<_>) = held.into_iter().partition(is_let_go);
+        self.guards.restore(held, now);
+        for change in let_go {
+            let key = change.record.key();
+            let effect = self.effect(&key, &change);
+            self.guards.judged_before(&key, &change, effect, now);
+            self.leaving.push(key, Arc::new(change), 0, now);
+        }
+    }
+
+    /// Somebody says that something is meant. When [`Notes::recorded`] has come so far, it is on record.
+    pub(super) fn acknowledge(&mut self, meant: Meant, now: Instant) -> u64 {
+        let until = unix_ms() + millis(ACKNOWLEDGED);
+        let token = self.notes.ahead(Fact::Meant(meant.clone(), until));
+        self.guards.acknowledge(meant, ACKNOWLEDGED, now);
+        token
+    }
+
+    /// What is to be put on record.
+    pub(super) fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    pub(super) fn notes_mut(&mut self) -> &mut Notes {
+        &mut self.notes
+    }
+
+    /// Whether [`release`](Self::release) is to be asked at once, again and again.
+    pub(super) fn is_pressed(&self) -> bool {
+        self.guards.is_pressed() && self.leaving.has_room()
+    }
+
+    pub(super) fn is_guarded(&self) -> bool {
+        self.is_guarded
+    }
+
+    /// Whether guards could hold one more change, and one more could wait for its record.
+    pub(super) fn has_room(&self) -> bool {
+        self.guards.has_room() && self.leaving.has_room()
     }
 
     /// From now on changes are held that guards stand against. History, read for the first time, is no news.
@@ -142,7 +239,8 @@ impl Intake {
 
     /// For its chores, which do not change what it says; and what it does not have yet.
     pub(super) fn for_chores(&mut self) -> (&mut Table, Outside<'_>) {
-        (&mut self.table, Outside { guards: &self.guards, waiting: self.waiting.as_ref() })
+        let Intake { table, guards, waiting, leaving, notes, let_go, .. } = self;
+        (table, Outside { guards, waiting: waiting.as_ref(), leaving, notes, let_go })
     }
 
     /// The host names that have lost the service that they had, since this was asked last.
@@ -193,26 +291,35 @@ impl Intake {
     pub(super) fn offer(&mut self, change: Change) -> Verdict {
         let Record::Endpoints(..) = &change.record else { return self.apply(change) };
         let (key, now) = (change.record.key(), Instant::now());
-        let stored = self.table.publish().change(&key);
-        if stored.as_ref().is_some_and(|stored| stored.version >= change.version) {
+        let is_old = self.leaving.newest(&key).is_some_and(|leaving| leaving.version >= change.version);
+        if is_old || self.version(&key).is_some_and(|version| version >= change.version) {
             return self.apply(change);
         }
-        let before = stored.map_or(0, |stored| healthy(&stored.record));
-        let effect = Effect { before, after: healthy(&change.record) };
-        let change = match self.is_guarded {
-            true => match self.guards.judge(change, effect, now) {
-                Judgement::Apply(change) => change,
-                Judgement::Held(rule) => return self.held(rule),
-                Judgement::NoRoom(change, rule) => return Verdict::NoRoom(Box::new(change), rule),
-            },
-            false => change,
-        };
-        self.apply_set(change, &key, effect, now)
+        let effect = self.effect(&key, &change);
+        if !self.is_guarded {
+            return self.apply_set(change, &key, effect, now);
+        }
+        if !self.let_go.is_empty() && self.let_go.contains(&(key.clone(), change.version)) {
+            let verdict = self.apply(change.clone());
+            if verdict == Verdict::Applied {
+                self.guards.judged_before(&key, &change, effect, now);
+            }
+            return verdict;
+        }
+        match self.guards.judge(change, effect, now) {
+            Judgement::Apply(change) => self.apply_set(change, &key, effect, now),
+            Judgement::LetGo(change, rule) if !self.leaving.has_room() => {
+                Verdict::NoRoom(Box::new(change), rule)
+            }
+            Judgement::LetGo(change, _) => self.leave(Arc::new(change), key, effect, now),
+            Judgement::Held(rule) => self.held(rule),
+            Judgement::NoRoom(change, rule) => Verdict::NoRoom(Box::new(change), rule),
+        }
     }
 
     /// Takes a line once more that guards had no room for; what else stands between such lines was taken then.
     pub(super) fn line_again(&mut self, text: &Text<'_>) -> Verdict {
-        debug_assert!(self.waiting.is_none() && self.guards.has_room());
+        debug_assert!(self.waiting.is_none() && self.has_room());
         let Text::Whole(line) = text else { return Verdict::Nothing };
         match change::parse(line).map(|line| line.meaning) {
             Ok(Meaning::Change(change)) if matches!(change.record, Record::Endpoints(..)) => {
@@ -228,37 +335,71 @@ impl Intake {
             return self.apply(change);
         }
         let key = change.record.key();
-        let effect = Effect { before: self.healthy(&key), after: healthy(&change.record) };
+        let effect = self.effect(&key, &change);
         self.apply_set(change, &key, effect, Instant::now())
     }
 
-    fn healthy(&self, key: &Key) -> u64 {
-        self.table.publish().change(key).map_or(0, |stored| healthy(&stored.record))
+    fn version(&self, key: &Key) -> Option<Version> {
+        self.table.publish().change(key).map(|stored| stored.version)
     }
 
-    /// Applies a change that need not be held any longer, if there is one.
+    /// What a change takes or brings, when everything is applied that is let go.
+    fn effect(&self, key: &Key, change: &Change) -> Effect {
+        let before = before(&self.leaving, &self.table.publish(), key);
+        Effect { before, after: healthy(&change.record) }
+    }
+
+    /// Lets a change go that need not be held any longer, if there is one: it leaves once that is on record.
     pub(super) fn release(&mut self, now: Instant) -> Option<Verdict> {
         let pauses = !self.guards.is_pressed() && self.looked.is_some_and(|looked| now < looked + PAUSE);
-        if !self.guards.is_holding() || pauses {
+        if !self.guards.is_holding() || pauses || !self.leaving.has_room() {
             return None;
         }
         let view = self.table.publish();
-        let before = |key: &Key| view.change(key).map_or(0, |stored| healthy(&stored.record));
-        let Some(change) = self.guards.release(now, before) else {
+        let leaving = &self.leaving;
+        let Some(change) = self.guards.release(now, |key| before(leaving, &view, key)) else {
             self.looked = Some(now);
             return None;
         };
-        let change = Change::clone(&change);
         self.stats.released.inc();
         let key = change.record.key();
-        let effect = Effect { before: before(&key), after: healthy(&change.record) };
-        Some(self.apply_set(change, &key, effect, now))
+        let effect = self.effect(&key, &change);
+        Some(self.leave(change, key, effect, now))
+    }
+
+    /// Lets a change go: it is applied when that is on record, so that no restart holds it again.
+    fn leave(&mut self, change: Arc<Change>, key: Key, effect: Effect, now: Instant) -> Verdict {
+        self.guards.applied(&key, effect, now);
+        let token = self.notes.ahead(Fact::LetGo(key.clone(), change.version));
+        self.leaving.push(key, change, token, now);
+        Verdict::Nothing
+    }
+
+    /// Applies the next change that was let go of, if that is on record, or the disk has not taken it for too long.
+    pub(super) fn left(&mut self, now: Instant) -> Option<Verdict> {
+        let change = self.leaving.take(self.notes.recorded(), now)?;
+        Some(self.apply(Arc::unwrap_or_clone(change)))
+    }
+
+    /// Whether everything is applied that was let go of.
+    pub(super) fn has_left(&self) -> bool {
+        self.leaving.is_empty()
+    }
+
+    /// When the first one is applied at the latest.
+    pub(super) fn patience(&self, now: Instant) -> Option<Duration> {
+        self.leaving.patience(now)
     }
 
     fn apply_set(&mut self, change: Change, key: &Key, effect: Effect, now: Instant) -> Verdict {
+        let version = change.version;
         let verdict = self.apply(change);
         if verdict == Verdict::Applied {
             self.guards.applied(key, effect, now);
+            // Though it may take nothing from what was there: after a restart it may follow on something else.
+            if self.is_guarded {
+                self.notes.behind(Fact::LetGo(key.clone(), version));
+            }
         }
         verdict
     }

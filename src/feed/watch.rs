@@ -24,6 +24,8 @@ pub(super) struct Watch {
     shown: Option<Instant>,
     /// Will tell how many endpoints were healthy at the start.
     counting: Option<Receiver<u64>>,
+    /// What was acknowledged last, and when it is on record.
+    acknowledged: Option<(u64, u64)>,
     stats: Arc<FeedStats>,
 }
 
@@ -44,7 +46,7 @@ impl Watch {
             false => Some(count(view)?),
         };
         let told = Allowance::new(1, Duration::from_millis(limits::GUARD_TOLD_MS));
-        Ok(Watch { desk, told, shown: None, counting, stats })
+        Ok(Watch { desk, told, shown: None, counting, acknowledged: None, stats })
     }
 
     /// Looks after the guards. How soon to do so again, if they hold anything.
@@ -53,14 +55,19 @@ impl Watch {
             self.counting = None;
             intake.guards().counted(healthy);
         }
-        for meant in self.desk.take_acknowledged() {
+        let recorded = intake.notes().recorded();
+        if let Some((ticket, _)) = self.acknowledged.take_if(|(_, token)| *token <= recorded) {
+            self.desk.is_on_record(ticket);
+        }
+        let (ticket, acknowledged) = self.desk.take_acknowledged();
+        for meant in acknowledged {
             self.shown = None;
             let field = match &meant {
                 Meant::Rule(rule) => ("ringway.guard.rule", Value::from(rule.as_str())),
                 Meant::Service(service) => ("ringway.service", service.as_str().into()),
             };
             event(Level::Warn, "guards were told to let go", &[field]);
-            intake.guards().acknowledge(meant, now);
+            self.acknowledged = Some((ticket, intake.acknowledge(meant, now)));
         }
         let every = Duration::from_millis(limits::GUARD_SHOW_MS);
         if self.shown.is_none_or(|shown| now.saturating_duration_since(shown) >= every) {

@@ -110,6 +110,35 @@ fn what_is_held_outlives_the_process_and_its_place_in_the_file() {
     wait_until("all is applied", || (0..SERVICES).step_by(99).all(|n| ask(&router, &host(n)) == "503"));
 }
 
+/// Addresses that were given up may be another's by then.
+#[test]
+fn what_was_acknowledged_stays_so_whenever_the_process_is_killed() {
+    let (old, new) = (Origin::saying("old"), Origin::saying("new"));
+    // A large set, most of which nobody listens on.
+    let nobody = (0..23).map(|n| SocketAddr::from(([127, 1, 0, n + 1], 9)));
+    let large: Vec<_> = [old.address].into_iter().chain(nobody).collect();
+    let begins = [maps("a.test", "svc_a", 1), endpoints("svc_a", &large, 1)].concat();
+    let router = Setup::new().feed(Some(&begins)).start();
+    let file = router.folder().join("changes.jsonl");
+    append(&file, &endpoints("svc_a", &[new.address], 2));
+    wait_until("it is held", || holding(&router) == 1);
+    acknowledge(&router, &["--service", "svc_a"]);
+    // At once, when it has been applied, and when it has been served for a while.
+    let mut router = router.start_again();
+    for _ in 0..2 {
+        wait_until("it is applied", || ask(&router, "a.test") == "new");
+        router = router.start_again();
+        assert!((0..10).all(|_| ask(&router, "a.test") == "new"), "{}", router.part.said());
+        assert_eq!(holding(&router), 0);
+    }
+    // It is meant for ten minutes, and no restart ends them.
+    let again = [endpoints("svc_a", &large, 3), endpoints("svc_a", &[new.address], 4)].concat();
+    append(&file, &[again, maps("b.test", "svc_a", 1)].concat());
+    wait_until("it is read", || ask(&router, "b.test") != "404");
+    wait_until("it is applied", || ask(&router, "b.test") == "new");
+    assert_eq!(holding(&router), 0);
+}
+
 /// R-126, as the router's operator sees it.
 #[test]
 fn a_fall_by_half_is_applied_and_by_more_when_somebody_says_so() {

@@ -119,6 +119,12 @@ impl Follower {
         Position::of(&open.file, open.identity, place).ok()
     }
 
+    /// Where a position is in the file that is open, if it is one of that file.
+    pub(super) fn offset_of(&self, position: &Position) -> Option<u64> {
+        let open = self.open.as_ref()?;
+        position.find(&open.file, open.identity).map(|(place, _)| place.offset)
+    }
+
     /// As [`position`](Self::position) with the next line that is not to be read once more: the first of a span, if that is
     /// one of the file that is open.
     pub(super) fn position_before(&self, again: bool, span: Option<&Span>) -> Option<Position> {

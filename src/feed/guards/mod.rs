@@ -43,12 +43,19 @@ impl Rule {
             Rule::Service => "service",
         }
     }
+
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Rule> {
+        Rule::ALL.into_iter().find(|rule| rule.as_str() == name)
+    }
 }
 
 /// What is to become of a change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     Apply(Change),
+    /// It would be held, had nobody said that such is meant: it is applied once it is on record that it was let go.
+    LetGo(Change, Rule),
     Held(Rule),
     /// It would be held, and there is no room for it now.
     NoRoom(Change, Rule),
@@ -117,7 +124,8 @@ impl Held {
 }
 
 const EXPIRES: Duration = Duration::from_millis(limits::GUARD_EXPIRES_MS);
-const ACKNOWLEDGED: Duration = Duration::from_millis(limits::GUARD_ACKNOWLEDGED_MS);
+/// How long nothing more is held that somebody has said is meant.
+pub(super) const ACKNOWLEDGED: Duration = Duration::from_millis(limits::GUARD_ACKNOWLEDGED_MS);
 
 /// Healthy endpoints of a record: none of one that is no set, or a grave.
 pub(super) fn healthy(record: &Record) -> u64 {
@@ -168,14 +176,14 @@ impl Guards {
         if held.is_some_and(|held| held >= change.version) {
             // The held one comes after it, and wins then: whatever this one does, it does no harm that the other would not.
             return match self.broken(&key, effect, now) {
-                None => Judgement::Apply(change),
+                None => self.passed(&key, change, effect, now),
                 Some(rule) => Judgement::Held(rule),
             };
         }
         match self.broken(&key, effect, now) {
             None => {
                 self.let_go(&key);
-                Judgement::Apply(change)
+                self.passed(&key, change, effect, now)
             }
             Some(rule) if held.is_none() && !self.has_room() => Judgement::NoRoom(change, rule),
             Some(rule) => {
@@ -183,6 +191,26 @@ impl Guards {
                 Judgement::Held(rule)
             }
         }
+    }
+
+    /// No rule holds it; but one would, had nobody said otherwise.
+    fn passed(&self, key: &Key, change: Change, effect: Effect, now: Instant) -> Judgement {
+        match self.stands_against(key, effect, now, |_| true) {
+            None => Judgement::Apply(change),
+            Some(rule) => Judgement::LetGo(change, rule),
+        }
+    }
+
+    /// Notes that a change is applied that was judged before a restart. It is not held against what follows: that was judged
+    /// after it.
+    pub(super) fn judged_before(&mut self, key: &Key, change: &Change, effect: Effect, now: Instant) {
+        if self.held.get(key).is_some_and(|held| held.change.version <= change.version) {
+            self.let_go(key);
+        }
+        self.emptied.moved(effect);
+        self.fleet.applied(effect, now);
+        self.fleet.begin_anew(now);
+        self.services.forgive(key);
     }
 
     /// Notes that a change was applied.
@@ -270,11 +298,11 @@ impl Guards {
         false
     }
 
-    /// Something is meant: it goes, and nothing more is held for that reason for a while.
-    pub(super) fn acknowledge(&mut self, meant: Meant, now: Instant) {
+    /// Something is meant: it goes, and nothing more is held for that reason for so long.
+    pub(super) fn acknowledge(&mut self, meant: Meant, lasts: Duration, now: Instant) {
         match meant {
             Meant::Rule(rule) => {
-                self.acknowledged[rule as usize] = Some(now + ACKNOWLEDGED);
+                self.acknowledged[rule as usize] = Some(now + lasts);
                 match rule {
                     Rule::Emptied => {}
                     Rule::Fleet => self.fleet.begin_anew(now),
@@ -286,11 +314,24 @@ impl Guards {
                     self.meant.retain(|_, until| *until > now);
                 }
                 if self.meant.len() < limits::GUARD_MEANT || self.meant.contains_key(&service) {
-                    self.meant.insert(service, now + ACKNOWLEDGED);
+                    self.meant.insert(service, now + lasts);
                 }
             }
         }
         self.press();
+    }
+
+    /// What is meant, and for how long.
+    pub(super) fn meant(&self, now: Instant) -> impl Iterator<Item = (Meant, Duration)> {
+        let left =
+            move |until: Instant| Some(until.saturating_duration_since(now)).filter(|left| !left.is_zero());
+        let rules = Rule::ALL.into_iter().filter_map(move |rule| {
+            self.acknowledged[rule as usize].and_then(left).map(|left| (Meant::Rule(rule), left))
+        });
+        let services = self.meant.iter().filter_map(move |(service, until)| {
+            left(*until).map(|left| (Meant::Service(service.clone()), left))
+        });
+        rules.chain(services)
     }
 
     /// Whether [`release`](Self::release) is to be asked at once, again and again.
@@ -342,10 +383,23 @@ impl Guards {
 
     /// The rule that stands against a change.
     fn broken(&self, key: &Key, effect: Effect, now: Instant) -> Option<Rule> {
-        if effect.after >= effect.before || self.is_meant(key, now) {
+        if self.is_meant(key, now) {
             return None;
         }
-        let holds = |rule| self.holds(rule, now);
+        self.stands_against(key, effect, now, |rule| self.holds(rule, now))
+    }
+
+    /// The first of some rules that would hold a change.
+    fn stands_against(
+        &self,
+        key: &Key,
+        effect: Effect,
+        now: Instant,
+        holds: impl Fn(Rule) -> bool,
+    ) -> Option<Rule> {
+        if effect.after >= effect.before {
+            return None;
+        }
         if holds(Rule::Service) && self.services.would_fall(key, effect, now) {
             return Some(Rule::Service);
         }

@@ -80,7 +80,7 @@ impl World {
         }
         let effect = Effect { before: self.table.healthy(&key), after: healthy(&change.record) };
         match self.guards.judge(change, effect, self.now) {
-            Judgement::Apply(change) => {
+            Judgement::Apply(change) | Judgement::LetGo(change, _) => {
                 self.apply(change);
                 None
             }
@@ -155,7 +155,7 @@ fn a_fleet_loses_no_more_than_half_before_somebody_says_so() {
     }
     let held = world.held(Rule::Fleet);
     assert!(held > 480, "{held}");
-    world.guards.acknowledge(Meant::Rule(Rule::Fleet), world.now);
+    world.guards.acknowledge(Meant::Rule(Rule::Fleet), ACKNOWLEDGED, world.now);
     world.release();
     assert_eq!((world.held(Rule::Fleet), world.guards.is_holding()), (0, false));
     // What was meant is not held against what follows.
@@ -189,10 +189,10 @@ fn forty_nine_percent_go_and_fifty_one_do_not() {
         services.filter_map(|service| world.offer(change(service, 0, 2))).collect::<Vec<_>>()
     };
     let mut world = World::new(1_000, 1);
-    world.guards.acknowledge(Meant::Rule(Rule::Emptied), world.now);
+    world.guards.acknowledge(Meant::Rule(Rule::Emptied), ACKNOWLEDGED, world.now);
     assert_eq!(lose(&mut world, 0..490), []);
     assert_eq!(lose(&mut world, 490..510), [Rule::Fleet; 10]);
-    world.guards.acknowledge(Meant::Rule(Rule::Fleet), world.now);
+    world.guards.acknowledge(Meant::Rule(Rule::Fleet), ACKNOWLEDGED, world.now);
     world.release();
     assert!(!world.guards.is_holding() && world.emptied.len() == 510);
 }
@@ -245,7 +245,7 @@ fn one_service_may_be_meant_and_no_other() {
     for service in 0..10 {
         assert_eq!(world.offer(change(service, 49, 2)), Some(Rule::Service));
     }
-    world.guards.acknowledge(Meant::Service(ServiceId::parse("svc_3").unwrap()), world.now);
+    world.guards.acknowledge(Meant::Service(ServiceId::parse("svc_3").unwrap()), ACKNOWLEDGED, world.now);
     world.release();
     assert_eq!((world.held(Rule::Service), world.table.healthy(&change(3, 0, 0).record.key())), (9, 49));
     // For a while.
@@ -261,7 +261,7 @@ fn one_service_may_be_meant_and_no_other() {
 fn what_is_meant_of_one_service_leaves_the_others_their_part() {
     let mut world = World::new(9, 100);
     world.offer(change(9, 900, 1));
-    world.guards.acknowledge(Meant::Service(ServiceId::parse("svc_9").unwrap()), world.now);
+    world.guards.acknowledge(Meant::Service(ServiceId::parse("svc_9").unwrap()), ACKNOWLEDGED, world.now);
     assert_eq!(world.offer(change(9, 0, 2)), None);
     let fall = |world: &mut World, service| world.offer(change(service, 50, 2));
     assert_eq!((0..9).filter_map(|service| fall(&mut world, service)).collect::<Vec<_>>(), []);
@@ -352,7 +352,7 @@ proptest! {
                 Step::Pass(seconds) => world.pass(seconds),
                 Step::Acknowledge(rule) => {
                     acknowledged |= rule == Rule::Emptied;
-                    world.guards.acknowledge(Meant::Rule(rule), world.now);
+                    world.guards.acknowledge(Meant::Rule(rule), ACKNOWLEDGED, world.now);
                     world.release();
                 }
             }

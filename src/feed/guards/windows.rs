@@ -33,23 +33,24 @@ impl Emptied {
         (self.sets / limits::GUARD_EMPTIED_PART).max(limits::GUARD_EMPTIED_LEAST)
     }
 
-    pub(super) fn applied(&mut self, effect: Effect, now: Instant) {
+    /// A set has lost its last healthy endpoint or got its first, whenever that was.
+    pub(super) fn moved(&mut self, effect: Effect) {
         match effect {
             Effect { before: 0, after: 1.. } => self.sets += 1,
-            Effect { before: 1.., after: 0 } => {
-                self.sets = self.sets.saturating_sub(1);
-                match self.seconds.back_mut() {
-                    Some((at, count)) if now.saturating_duration_since(*at) < Duration::from_secs(1) => {
-                        *count += 1
-                    }
-                    _ => self.seconds.push_back((now, 1)),
-                }
-                while self.seconds.front().is_some_and(|(at, _)| now.saturating_duration_since(*at) >= MINUTE)
-                {
-                    self.seconds.pop_front();
-                }
-            }
+            Effect { before: 1.., after: 0 } => self.sets = self.sets.saturating_sub(1),
             _ => {}
+        }
+    }
+
+    pub(super) fn applied(&mut self, effect: Effect, now: Instant) {
+        self.moved(effect);
+        let Effect { before: 1.., after: 0 } = effect else { return };
+        match self.seconds.back_mut() {
+            Some((at, count)) if now.saturating_duration_since(*at) < Duration::from_secs(1) => *count += 1,
+            _ => self.seconds.push_back((now, 1)),
+        }
+        while self.seconds.front().is_some_and(|(at, _)| now.saturating_duration_since(*at) >= MINUTE) {
+            self.seconds.pop_front();
         }
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::housekeeper::{Commit, Done, Housekeeper, Job};
 use super::manifest::Manifest;
+use super::trouble::Trouble;
 use crate::causes::with_causes;
 use crate::feed::file::Position;
 use crate::limits;
@@ -38,6 +39,10 @@ pub(in crate::feed) struct Chores {
     retired: Vec<Waiting>,
     /// What is in none of the files though the feed was read beyond it, if that is not on record as it is.
     held: Option<Vec<Arc<Change>>>,
+    /// The first file of the guards' record that is needed from then on, once so much is on record.
+    judged: Option<(u64, u64)>,
+    /// The folder has a manifest: nothing else is written before.
+    is_begun: bool,
     flush_every: Duration,
     /// When a level was begun last, and after how many of the feed's lines.
     flushed: (Instant, u64),
@@ -51,6 +56,11 @@ pub(in crate::feed) struct Read {
     /// Everything before it is in the table, or held.
     pub(in crate::feed) position: Option<Position>,
     pub(in crate::feed) held: Vec<Arc<Change>>,
+    /// Whether guards judge what comes after it.
+    pub(in crate::feed) is_guarded: bool,
+    /// The first file of their record that says something that is not in the table, and up to where it has to be on record
+    /// before those before it go; none if all are needed.
+    pub(in crate::feed) judged: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -83,7 +93,9 @@ pub(in crate::feed) struct Now<'a> {
     pub(in crate::feed) is_starting: bool,
     /// Changes may soon wait for a flush.
     pub(in crate::feed) needs_room: bool,
-    pub(in crate::feed) read: &'a dyn Fn() -> Read,
+    /// So much of the guards' judgement is on record.
+    pub(in crate::feed) recorded: u64,
+    pub(in crate::feed) read: &'a mut dyn FnMut() -> Read,
 }
 
 impl Chores {
@@ -92,6 +104,7 @@ impl Chores {
     pub(in crate::feed) fn start(
         dir: PathBuf,
         manifest: Manifest,
+        is_begun: bool,
         flush_every: Duration,
         stats: Arc<FeedStats>,
         waker: Waker,
@@ -101,13 +114,15 @@ impl Chores {
             dir,
             housekeeper,
             manifest,
-            is_new: false,
+            is_new: !is_begun,
             is_alone: false,
             frozen: None,
             making: None,
             built: None,
             retired: Vec::new(),
             held: None,
+            judged: None,
+            is_begun,
             flush_every,
             flushed: (Instant::now(), 0),
             trouble: Trouble::default(),
@@ -133,9 +148,9 @@ impl Chores {
         self.is_alone = true;
     }
 
-    /// Something is held back: a restart must find it so, and not read it all anew as if nothing were.
-    pub(in crate::feed) fn keep_held(&mut self) {
-        self.is_alone |= self.manifest.base.is_none() && self.manifest.levels.is_empty();
+    /// Whether the folder says that it is in use: nothing is written to it before.
+    pub(in crate::feed) fn is_begun(&self) -> bool {
+        self.is_begun
     }
 
     /// The table was published, and whatever was retired before goes when every core has it.
@@ -152,7 +167,7 @@ impl Chores {
 
     /// The folder has not taken what it was last given.
     pub(in crate::feed) fn is_in_trouble(&self) -> bool {
-        self.trouble.failures > 0
+        self.trouble.is_any()
     }
 
     fn done(&mut self, done: Done, now: Instant) {
@@ -164,6 +179,9 @@ impl Chores {
             Done::Built(Err(error)) => {
                 self.making = None;
                 self.failed("a file of the table was not made", with_causes(&error), now);
+            }
+            Done::Committed(Ok(())) if !self.is_begun => {
+                (self.trouble, self.is_begun) = (Trouble::default(), true);
             }
             Done::Committed(Ok(())) => (self.trouble, self.held) = (Trouble::default(), None),
             Done::Committed(Err(error)) => {
@@ -228,23 +246,24 @@ impl Chores {
     /// The files have all that was read by then but for what is held. What guards let go of later is in the overlay alone, and
     /// held on record until a flush.
     fn note(&mut self, read: Read) {
-        let Read { position, held } = read;
+        let Read { position, held, is_guarded, judged } = read;
         (self.manifest.feed, self.held, self.is_new) = (position, Some(held), true);
+        (self.manifest.guarded, self.judged) = (is_guarded, judged.or(self.judged));
     }
 
-    fn begin(&mut self, table: &mut Table, now: Now<'_>) {
+    fn begin(&mut self, table: &mut Table, mut now: Now<'_>) {
         let is_taken = |waiting: &Waiting| waiting.until.is_some_and(|until| until <= now.taken);
         if self.is_new {
             return if self.retired.iter().all(is_taken) {
-                self.commit(table)
+                self.commit(table, now.recorded)
             };
         }
         let due = match table.due() {
-            Some(Due::Flush) if self.built.is_none() => self.flush(table, &now),
+            Some(Due::Flush) if self.built.is_none() => self.flush(table, &mut now),
             None if self.built.is_none()
                 && (self.is_alone || self.frozen.is_some() || self.is_flush_due(&now)) =>
             {
-                self.flush(table, &now)
+                self.flush(table, &mut now)
             }
             Some(Due::Merge(levels)) => table.merge(levels).ok().map(|work| (work, Kind::Merge)),
             _ if self.is_base_due(table) && !now.is_starting => {
@@ -259,7 +278,7 @@ impl Chores {
 
     /// A flush that has failed is tried again as it was: what has come since is not in it, and its place in the feed is that
     /// of the first.
-    fn flush(&mut self, table: &mut Table, now: &Now<'_>) -> Option<(Work, Kind)> {
+    fn flush(&mut self, table: &mut Table, now: &mut Now<'_>) -> Option<(Work, Kind)> {
         self.flushed = (now.at, self.stats.lines.get());
         let is_again = self.frozen.is_some();
         if table.overlay_size().0 == 0 {
@@ -295,7 +314,16 @@ impl Chores {
         !view.levels().is_empty() && is_old && self.built.is_none()
     }
 
-    fn commit(&mut self, table: &Table) {
+    fn commit(&mut self, table: &Table, recorded: u64) {
+        self.is_new = false;
+        if !self.is_begun {
+            let (manifest, retired) = (self.manifest.clone(), Vec::new());
+            let bare = Commit { manifest, adopt: None, held: None, retired, keep: None };
+            return self.housekeeper.begin(Job::Commit(Box::new(bare)));
+        }
+        if let Some((first, _)) = self.judged.take_if(|(_, needed)| *needed <= recorded) {
+            self.manifest.judged = first;
+        }
         let view = table.publish();
         let name = |file: &Arc<Snapshot>| {
             let path = file.path();
@@ -314,7 +342,6 @@ impl Chores {
             }
         };
         self.manifest.base = name;
-        self.is_new = false;
         let retired = std::mem::take(&mut self.retired).into_iter().map(|waiting| waiting.retired).collect();
         let keep = self.built.as_ref().map(|(making, _)| making.name.clone());
         // Each attempt has a file of its own: the one before may be on record.
@@ -325,33 +352,6 @@ impl Chores {
         });
         let commit = Commit { manifest: self.manifest.clone(), adopt, held: held.flatten(), retired, keep };
         self.housekeeper.begin(Job::Commit(Box::new(commit)));
-    }
-}
-
-/// Failures in a row, and when to try again.
-#[derive(Debug, Default)]
-struct Trouble {
-    failures: u32,
-    until: Option<Instant>,
-}
-
-impl Trouble {
-    fn more(&mut self, now: Instant) -> Duration {
-        let first = Duration::from_millis(limits::CHORES_RETRY_MS);
-        let wait = first
-            .saturating_mul(1 << self.failures.min(16))
-            .min(Duration::from_millis(limits::CHORES_RETRY_MOST_MS));
-        self.failures += 1;
-        self.until = Some(now + wait);
-        wait
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        self.until.is_none_or(|until| until <= now)
-    }
-
-    fn left(&self, now: Instant) -> Option<Duration> {
-        Some(self.until?.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::judged;
 use crate::feed::file::Position;
 
 const NAME: &str = "manifest.json";
@@ -32,11 +33,26 @@ pub(in crate::feed) struct Manifest {
     /// The feed's file by its name, for people and for a start with another; none in what was written before it was noted.
     #[serde(default)]
     pub(super) source: Option<String>,
+    /// Everything before `feed` is history, or was judged; so was what was written before this was noted.
+    #[serde(default = "yes")]
+    pub(super) guarded: bool,
+    /// The first file of the guards' record that says something that the files of the table have not.
+    #[serde(default)]
+    pub(super) judged: u64,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Manifest {
     pub(super) fn new() -> Manifest {
         Manifest { format: FORMAT, ..Manifest::default() }
+    }
+
+    /// Whether it says nothing but that the folder is in use: nothing is on record of a table.
+    pub(super) fn is_bare(&self) -> bool {
+        self.files().next().is_none() && self.feed.is_none() && !self.guarded
     }
 
     /// The one that stands in a folder.
@@ -105,7 +121,10 @@ fn is_partial(name: &str) -> bool {
 
 /// Whether a file of this name is written, replaced or removed here.
 pub(in crate::feed) fn is_own(name: &str) -> bool {
-    [NAME, BESIDE].contains(&name) || number_of(name).is_some() || is_partial(name)
+    [NAME, BESIDE].contains(&name)
+        || number_of(name).is_some()
+        || judged::number_of(name).is_some()
+        || is_partial(name)
 }
 
 /// Removes the files of the table that neither the manifest names nor `also`, and what a crash has left half written.
@@ -119,7 +138,8 @@ pub(super) fn clean(dir: &Path, manifest: &Manifest, also: Option<&str>) -> io::
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let is_named = manifest.files().chain(also).any(|named| named == name);
-        if is_partial(name) || (number_of(name).is_some() && !is_named) {
+        let is_past = judged::number_of(name).is_some_and(|number| number < manifest.judged);
+        if is_partial(name) || is_past || (number_of(name).is_some() && !is_named) {
             outcome = fs::remove_file(entry.path()).and(outcome);
         }
     }
@@ -138,6 +158,7 @@ mod tests {
             next: 10,
             base_made: 5,
             source: Some("/a/changes.jsonl".to_owned()),
+            judged: 6,
             ..Manifest::new()
         }
     }
@@ -174,13 +195,16 @@ mod tests {
     #[test]
     fn only_files_of_the_table_that_nobody_names_are_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let gone = ["1.held", "2.snap", "8.snap", "10.snap", "11.snap.77.partial", "9.snap.3.partial"];
+        let gone =
+            ["1.held", "2.snap", "8.snap", "10.snap", "11.snap.77.partial", "9.snap.3.partial", "5.judged"];
         let stay = [
             "3.snap",
             "4.held",
             "7.snap",
             "9.snap",
             "12.snap",
+            "6.judged",
+            "20.judged",
             "base.snap",
             "x.snap.1.partial",
             "manifest.json",

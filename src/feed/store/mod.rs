@@ -6,13 +6,18 @@
 //!       ▲  install, publish         │
 //!       └──────────done─────────────┘
 //! ```
+//! [`Recorder`] writes beside it what guards let go of (`judged`).
+//!
 //! Files are added first, then named by the manifest, and removed once neither it nor a core has them: a crash anywhere
 //! leaves a folder that a start can use.
 
 mod chores;
 mod held;
 mod housekeeper;
+mod judged;
 mod manifest;
+mod recorder;
+mod trouble;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,7 +29,9 @@ use ringway_state::snapshot::{OpenError, Snapshot};
 use ringway_state::{Refusal, Table};
 
 pub(super) use chores::{Chores, Now, Read};
+pub(super) use judged::{Fact, Judged};
 use manifest::Manifest;
+pub(super) use recorder::Recorder;
 
 use super::file::Position;
 
@@ -33,9 +40,13 @@ pub struct Stored {
     pub table: Table,
     /// What guards held back, and is not in it.
     pub(super) held: Vec<Change>,
+    /// What they let go of.
+    pub(super) judged: Judged,
     /// Whether it comes from the folder, or the folder had none.
     pub is_stored: bool,
     pub(super) manifest: Manifest,
+    /// The folder has a manifest.
+    pub(super) is_on_record: bool,
 }
 
 /// Why a folder's table cannot be used. Nothing in it has changed.
@@ -43,6 +54,8 @@ pub struct Stored {
 pub enum StoreError {
     #[error("{path} cannot be used: {error}; {mend}", path = path.display(), mend = MEND)]
     Manifest { path: PathBuf, error: io::Error },
+    #[error("a file of the guards' record in {dir} cannot be read: {error}; {mend}", dir = dir.display(), mend = MEND)]
+    Judged { dir: PathBuf, error: io::Error },
     #[error("a file of the table cannot be used; {mend}", mend = MEND)]
     File(#[source] OpenError),
     #[error("the files that {path} names make no table: {why}; {mend}", path = path.display(), mend = MEND)]
@@ -69,7 +82,11 @@ pub(super) fn open<E: From<StoreError>>(
     region: &Region,
     base: impl FnOnce() -> Result<Option<Arc<Snapshot>>, E>,
 ) -> Result<Stored, E> {
-    let stored = look(dir, feed, region, base)?;
+    let mut stored = look(dir, feed, region, base)?;
+    if !stored.is_on_record {
+        // A folder that takes nothing keeps nobody from serving; it is tried again before anything else is written.
+        stored.is_on_record = stored.manifest.write(dir).is_ok();
+    }
     // A refusal leaves leftovers for whoever looks into it.
     manifest::clean(dir, &stored.manifest, None)
         .map_err(|error| StoreError::Manifest { path: dir.join("manifest.json"), error })?;
@@ -88,8 +105,9 @@ pub(super) fn look<E: From<StoreError>>(
 ) -> Result<Stored, E> {
     let path = || dir.join("manifest.json");
     let manifest = Manifest::read(dir).map_err(|error| StoreError::Manifest { path: path(), error })?;
-    let is_stored = manifest.is_some();
+    let is_on_record = manifest.is_some();
     let manifest = of_feed(manifest.unwrap_or_else(Manifest::new), dir, feed)?;
+    let is_stored = !manifest.is_bare();
     let open = |name: &String| Snapshot::open(&dir.join(name)).map(Arc::new);
     let base = match is_stored {
         true => manifest.base.as_ref().map(open).transpose().map_err(StoreError::File)?,
@@ -106,7 +124,9 @@ pub(super) fn look<E: From<StoreError>>(
     let table = table.map_err(|why| StoreError::Levels { path: path(), why })?;
     let held = manifest.held.as_ref().map(|name| held::read(&dir.join(name))).transpose();
     let held = held.map_err(|error| StoreError::Manifest { path: path(), error })?.unwrap_or_default();
-    Ok(Stored { table, held, is_stored, manifest })
+    let judged = judged::read(dir, manifest.judged)
+        .map_err(|error| StoreError::Judged { dir: dir.to_owned(), error })?;
+    Ok(Stored { table, held, judged, is_stored, manifest, is_on_record })
 }
 
 /// What is on record, if it is a feed's own. A file of another name that goes on where the one before was read to is the same
@@ -130,6 +150,11 @@ pub(super) fn is_own(name: &str) -> bool {
 }
 
 impl Stored {
+    /// Whether everything that is not in it is to be judged by guards.
+    pub(super) fn is_guarded(&self) -> bool {
+        self.is_stored && self.manifest.guarded
+    }
+
     pub(super) fn position(&self) -> Option<Position> {
         self.manifest.feed.clone()
     }

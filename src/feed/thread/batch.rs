@@ -34,7 +34,8 @@ impl Feed {
         let taking = self.take_lines(&mut left, entered).and_then(|taking| {
             // What comes does not wait for it, and it does not for what comes.
             let most = left.max(limits::FEED_BESIDE_LINES);
-            let released = self.take_released(most, entered)?;
+            let left = self.take_left(most, entered)?;
+            let released = self.take_released(most, entered)? || left;
             Ok((taking, self.take_passed(most, entered)? || released))
         });
         match taking {
@@ -53,7 +54,20 @@ impl Feed {
         self.beside(verdict, Instant::now(), entered)
     }
 
-    /// Applies a part of what guards need not hold any longer. True if there may be more.
+    /// Applies a part of what guards have let go of and is on record. True if there may be more.
+    fn take_left(&mut self, most: usize, entered: &mut Entered) -> Result<bool, Refusal> {
+        let now = Instant::now();
+        for _ in 0..most {
+            if !self.intake.has_spare_room() {
+                return Ok(false);
+            }
+            let Some(verdict) = self.intake.left(now) else { return Ok(false) };
+            self.beside(verdict, now, entered)?;
+        }
+        Ok(true)
+    }
+
+    /// Lets go of a part of what guards need not hold any longer. True if there may be more.
     fn take_released(&mut self, most: usize, entered: &mut Entered) -> Result<bool, Refusal> {
         let now = Instant::now();
         for _ in 0..most {
@@ -61,7 +75,7 @@ impl Feed {
                 return Ok(false);
             }
             let Some(verdict) = self.intake.release(now) else {
-                return Ok(self.intake.guards().is_pressed());
+                return Ok(self.intake.is_pressed());
             };
             self.beside(verdict, now, entered)?;
         }
@@ -70,14 +84,14 @@ impl Feed {
 
     /// Takes a part of what guards had no room for, once they have. True if there is more.
     fn take_passed(&mut self, most: usize, entered: &mut Entered) -> Result<bool, Refusal> {
-        if !self.intake.guards().has_room() || !self.intake.has_spare_room() {
+        if !self.intake.has_room() || !self.intake.has_spare_room() {
             return Ok(false);
         }
         let (now, mut verdicts) = (Instant::now(), Vec::new());
         let intake = &mut self.intake;
         let again = self.arrears.read(most, |text| {
             let verdict = intake.line_again(text);
-            let goes_on = !matches!(verdict, Verdict::Full(_)) && intake.guards().has_room();
+            let goes_on = !matches!(verdict, Verdict::Full(_)) && intake.has_room();
             verdicts.push(verdict);
             goes_on
         });
@@ -93,6 +107,10 @@ impl Feed {
     fn take_lines(&mut self, left: &mut usize, entered: &mut Entered) -> Result<Taking, Refusal> {
         loop {
             while let Some((place, text, at)) = self.follower.line() {
+                if self.guard_from.take_if(|from| *from <= place.offset).is_some() {
+                    self.history = None;
+                    self.intake.guard();
+                }
                 match self.intake.line(&text) {
                     Verdict::Applied => count(entered, at),
                     Verdict::Nothing => {}

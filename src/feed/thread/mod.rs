@@ -2,6 +2,8 @@
 //! that the cores take it up.
 
 mod batch;
+#[cfg(test)]
+mod crashes;
 mod tell;
 #[cfg(test)]
 mod tests;
@@ -19,11 +21,11 @@ use super::allowance::Allowance;
 use super::arrears::Arrears;
 use super::desk::GuardDesk;
 use super::dir::StateDir;
-use super::file::Follower;
+use super::file::{Follower, Position};
 use super::intake::Intake;
 use super::publish::{Entered, Give, Publisher};
 use super::refused::Refused;
-use super::store::{Chores, Now, Read, Stored};
+use super::store::{Chores, Now, Read, Recorder, Stored};
 use super::taken::Taken;
 use super::watch::Watch;
 use crate::limits;
@@ -31,6 +33,7 @@ use crate::observe::process_log::{Level, event};
 use crate::observe::{FeedStats, Readiness};
 use crate::runtime::Waker;
 use batch::Taking;
+use tell::tell_damaged;
 
 /// What the feed works with.
 pub struct FeedParts {
@@ -84,27 +87,35 @@ impl FeedThread {
             caught_up,
         } = parts;
         let (follower, waker) = Follower::new(&path, stored.position())?;
-        let Stored { table, manifest, held, is_stored } = stored;
+        let is_guarded = stored.is_guarded();
+        let Stored { table, manifest, held, judged, is_on_record, .. } = stored;
         desk.open(waker.clone());
         let mut intake = Intake::new(table, most, Arc::clone(&stats));
         let watch = Watch::new(desk, &mut intake, Arc::clone(&stats))?;
-        if is_stored {
+        let history = judged.history.clone().filter(|_| !is_guarded);
+        if is_guarded {
             intake.guard();
         }
-        intake.guards().restore(held, Instant::now());
+        tell_damaged(dir.path(), judged.damaged);
+        let recorder = Recorder::start(dir.path().to_owned(), judged.next, waker.clone())?;
+        intake.restore(held, judged, Instant::now());
         let folder = dir.path().to_owned();
-        let chores = Chores::start(folder, manifest, flush_every, Arc::clone(&stats), waker.clone())?;
+        let chores =
+            Chores::start(folder, manifest, is_on_record, flush_every, Arc::clone(&stats), waker.clone())?;
         let refused = Refused::new(&path, dir.path(), Arc::clone(&stats));
         let stop = Arc::<AtomicBool>::default();
         readiness.set(READY, format!("{} has not been read yet", path.display()));
         let feed = Feed {
             path,
-            _dir: dir,
+            dir,
             follower,
             intake,
             arrears: Arrears::default(),
             watch,
             chores,
+            recorder,
+            history,
+            guard_from: None,
             publisher: Publisher::new(cores, give, Arc::clone(&stats)),
             show,
             start: Start { began: Instant::now(), told: Instant::now(), state: StartState::Reading },
@@ -138,12 +149,17 @@ const READY: &str = "feed";
 struct Feed {
     path: PathBuf,
     /// Held for as long as the thread runs.
-    _dir: StateDir,
+    dir: StateDir,
     follower: Follower,
     intake: Intake,
     arrears: Arrears,
     watch: Watch,
     chores: Chores,
+    recorder: Recorder,
+    /// What stands before it is history, and read once more; what comes after it, or in another file, is judged.
+    history: Option<Position>,
+    /// From there on in the file that is open.
+    guard_from: Option<u64>,
     publisher: Publisher,
     show: Box<dyn FnMut(&Table) + Send>,
     start: Start,
@@ -185,8 +201,10 @@ struct Start {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StartState {
     Reading,
-    /// Ready when every core has this publication.
+    /// Goes on when every core has this publication.
     Publishing(u64),
+    /// Ready when so much of the guards' judgement is on record: that what was read is history.
+    Recording(u64, Instant),
     Done,
 }
 
@@ -194,6 +212,7 @@ impl Feed {
     fn run(mut self) {
         let failed = Failed { readiness: Arc::clone(&self.readiness), path: self.path.clone() };
         while !self.stop.load(Ordering::Acquire) {
+            self.record(Instant::now());
             let taking = match self.publisher.has_room() {
                 true => self.take(),
                 false => Taking::Waits,
@@ -211,7 +230,9 @@ impl Feed {
 
     fn patience(&self, now: Instant) -> Duration {
         let look = Duration::from_millis(limits::FEED_LOOK_MS);
-        let others = [self.publisher.patience(now), self.chores.patience(now)];
+        let notes = self.recorder.patience(self.intake.notes(), now).filter(|_| self.chores.is_begun());
+        let others =
+            [self.publisher.patience(now), self.chores.patience(now), notes, self.intake.patience(now)];
         others.into_iter().flatten().fold(look, Duration::min)
     }
 
@@ -224,37 +245,56 @@ impl Feed {
             self.stats.line.set(place.line);
             self.stats.offset.set(place.offset);
         }
-        if self.intake.guards().is_holding() {
-            self.chores.keep_held();
-        }
         if is_another || !entered.is_empty() {
             let cut = self.intake.take_cut();
             self.publisher.publish(self.intake.table().publish(), entered, cut);
             self.chores.published(self.publisher.sequence());
             (self.show)(self.intake.table());
         }
-        if let (Taking::End, StartState::Reading) = (&taking, self.start.state) {
+        if let (Taking::End, StartState::Reading) = (&taking, self.start.state)
+            && self.intake.has_left()
+        {
             self.start.state = StartState::Publishing(self.publisher.sequence());
         }
         taking
     }
 
     fn turn_chores(&mut self) -> bool {
-        let (follower, arrears) = (&self.follower, &self.arrears);
+        let Feed { follower, arrears, recorder, start, .. } = self;
         let needs_room = !self.intake.has_spare_room();
-        let (table, outside) = self.intake.for_chores();
-        let read = || Read {
+        let (is_guarded, recorded) = (self.intake.is_guarded(), self.intake.notes().recorded());
+        let is_starting = start.state != StartState::Done;
+        let (table, mut outside) = self.intake.for_chores();
+        let mut read = || Read {
             position: follower.position_before(outside.is_waiting(), arrears.latest()),
             held: outside.held(),
+            is_guarded,
+            // What was let go of before a restart is needed until all is read that it is about.
+            judged: (!is_starting).then(|| (recorder.begin_file(), outside.note_again(Instant::now()))),
         };
         let now = Now {
             at: Instant::now(),
             taken: self.publisher.taken(),
-            is_starting: self.start.state != StartState::Done,
+            is_starting,
             needs_room,
-            read: &read,
+            recorded,
+            read: &mut read,
         };
         self.chores.turn(table, now)
+    }
+
+    /// Puts on record what guards let go of, once the folder says that it is in use.
+    fn record(&mut self, now: Instant) {
+        if !self.chores.is_begun() {
+            return;
+        }
+        if let Err((error, again)) = self.recorder.turn(self.intake.notes_mut(), now) {
+            self.stats.chores_failed.inc();
+            self.tell_not_recorded(&error, again);
+        }
+        if self.recorder.is_full() {
+            self.chores.keep_all();
+        }
     }
 }
 

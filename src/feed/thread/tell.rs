@@ -1,12 +1,14 @@
 //! What the feed's thread tells people: how far it is, and what has become of its file.
 
 use std::io;
-use std::time::Instant;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::{Feed, READY, StartState};
 use crate::feed::file::Begun;
+use crate::feed::store::Fact;
 use crate::limits;
 use crate::observe::process_log::{Level, event};
 use crate::runtime::millis;
@@ -17,8 +19,12 @@ impl Feed {
         match self.start.state {
             StartState::Done => {}
             StartState::Publishing(sequence) if self.publisher.taken() >= sequence => {
+                self.start.state = StartState::Recording(self.note_history(), Instant::now());
+                // There may be nothing to wait for.
+                self.tell_start();
+            }
+            StartState::Recording(token, since) if self.is_recorded(token, since) => {
                 self.start.state = StartState::Done;
-                self.intake.guard();
                 self.readiness.clear(READY);
                 self.caught_up.tell();
                 let fields = [
@@ -29,6 +35,7 @@ impl Feed {
                 ];
                 event(Level::Info, "the feed was read", &fields);
             }
+            StartState::Recording(..) => {}
             StartState::Publishing(_) | StartState::Reading => {
                 if self.absent.is_some() || millis(self.start.told.elapsed()) < limits::FEED_PROGRESS_MS {
                     return;
@@ -47,9 +54,41 @@ impl Feed {
         }
     }
 
+    /// From now on changes are judged, after a restart too: when so much is on record.
+    fn note_history(&mut self) -> u64 {
+        if self.intake.is_guarded() {
+            return 0;
+        }
+        self.intake.guard();
+        let (_, outside) = self.intake.for_chores();
+        let position = self.follower.position_before(outside.is_waiting(), self.arrears.latest());
+        position.map_or(0, |position| self.intake.notes_mut().ahead(Fact::History(position)))
+    }
+
+    /// A folder that takes nothing keeps nobody from serving.
+    fn is_recorded(&self, token: u64, since: Instant) -> bool {
+        self.intake.notes().recorded() >= token
+            || self.chores.is_in_trouble()
+            || self.recorder.is_in_trouble()
+            || since.elapsed() >= Duration::from_millis(limits::GUARD_RECORDED_MS)
+    }
+
+    pub(super) fn tell_not_recorded(&self, error: &io::Error, again: Duration) {
+        let fields = [
+            ("file.path", Value::from(self.dir.path().display().to_string())),
+            ("error.message", error.to_string().into()),
+            ("ringway.feed.again_ms", millis(again).into()),
+        ];
+        let what = "what guards let go of is not on record, and might be held again after a restart; it is tried again";
+        event(Level::Error, what, &fields);
+    }
+
     pub(super) fn tell_begun(&mut self, begun: &Begun) {
         self.stats.begun.inc();
         self.absent = None;
+        if let Some(history) = &self.history {
+            self.guard_from = Some(self.follower.offset_of(history).unwrap_or_default());
+        }
         if matches!(begun, Begun::Replaced { .. } | Begun::Rewritten) {
             self.chores.keep_all();
         }
@@ -123,5 +162,17 @@ impl Feed {
                 &fields,
             );
         }
+    }
+}
+
+/// Lines of the guards' record cannot be read.
+pub(super) fn tell_damaged(dir: &Path, lines: usize) {
+    if lines > 0 {
+        let fields = [
+            ("file.path", Value::from(dir.display().to_string())),
+            ("ringway.guard.lines_damaged", lines.into()),
+        ];
+        let what = "lines of the guards' record are damaged; what they had let go of is judged again";
+        event(Level::Error, what, &fields);
     }
 }

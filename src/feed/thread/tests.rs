@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 
-use ringway_state::HostHit;
 use ringway_state::id::{Region, ServiceId};
 use ringway_state::record::Key;
+use ringway_state::{HostHit, View};
 
 use super::*;
 use crate::feed::guards::{Meant, Rule, healthy};
@@ -29,7 +29,52 @@ struct World {
     _thread: FeedThread,
 }
 
-fn set(service: usize, endpoints: usize, version: u64) -> String {
+/// A feed's thread on its own.
+pub(super) struct Running {
+    pub(super) desk: Arc<GuardDesk>,
+    stats: Arc<FeedStats>,
+    pub(super) readiness: Arc<Readiness>,
+    /// What it began with.
+    pub(super) view: View,
+    pub(super) published: Receiver<Publication>,
+    thread: FeedThread,
+}
+
+/// Begins to read a file, with what a folder has of it.
+pub(super) fn run(path: &Path, state: &Path, flush_every: Duration) -> Running {
+    let state = StateDir::at(state);
+    let region = Region::parse("local").unwrap();
+    let stored =
+        crate::feed::store::open(state.path(), path, &region, || Ok::<_, crate::feed::StoreError>(None))
+            .unwrap();
+    let view = stored.table.publish();
+    let core = Arc::new(Taken::new(Instant::now()));
+    let (taken, (give, published)) = (Arc::clone(&core), channel());
+    let take = move |publication: &Publication| {
+        core.take(publication.sequence, Instant::now());
+        core.cut(publication.sequence, Instant::now());
+        let _ = give.send(publication.clone());
+    };
+    let (desk, stats) = (Arc::<GuardDesk>::default(), Arc::<FeedStats>::default());
+    let readiness = Arc::<Readiness>::default();
+    let parts = FeedParts {
+        path: path.to_owned(),
+        dir: state,
+        stored,
+        cores: vec![taken],
+        give: Box::new(take),
+        show: Box::new(|_| ()),
+        desk: Arc::clone(&desk),
+        held: HELD,
+        flush_every,
+        stats: Arc::clone(&stats),
+        readiness: Arc::clone(&readiness),
+        caught_up: Box::new(|| ()),
+    };
+    Running { desk, stats, readiness, view, published, thread: FeedThread::start(parts).unwrap() }
+}
+
+pub(super) fn set(service: usize, endpoints: usize, version: u64) -> String {
     let endpoint = |n| format!(r#"{{"ip":"10.0.0.{}","port":80,"state":"healthy"}}"#, n + 1);
     let all: Vec<String> = (0..endpoints).map(endpoint).collect();
     format!(
@@ -68,34 +113,9 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("changes.jsonl");
         fs::write(&path, (0..SERVICES).map(|n| host(n) + &set(n, 1, 1)).collect::<String>()).unwrap();
-        let state = StateDir::at(&dir.path().join("state"));
-        let region = Region::parse("local").unwrap();
-        let stored =
-            crate::feed::store::open(state.path(), &path, &region, || Ok::<_, crate::feed::StoreError>(None));
-        let core = Arc::new(Taken::new(Instant::now()));
-        let (taken, (give, published)) = (Arc::clone(&core), channel());
-        let take = move |publication: &Publication| {
-            core.take(publication.sequence, Instant::now());
-            core.cut(publication.sequence, Instant::now());
-            let _ = give.send(publication.clone());
-        };
-        let (desk, stats) = (Arc::<GuardDesk>::default(), Arc::<FeedStats>::default());
-        let readiness = Arc::<Readiness>::default();
-        let parts = FeedParts {
-            path,
-            dir: state,
-            stored: stored.unwrap(),
-            cores: vec![taken],
-            give: Box::new(take),
-            show: Box::new(|_| ()),
-            desk: Arc::clone(&desk),
-            held: HELD,
-            flush_every,
-            stats: Arc::clone(&stats),
-            readiness: Arc::clone(&readiness),
-            caught_up: Box::new(|| ()),
-        };
-        let world = World { dir, desk, stats, published, _thread: FeedThread::start(parts).unwrap() };
+        let Running { desk, stats, readiness, published, thread, .. } =
+            run(&path, &dir.path().join("state"), flush_every);
+        let world = World { dir, desk, stats, published, _thread: thread };
         wait_until("the feed was read", || readiness.is_ready());
         world
     }
@@ -138,7 +158,7 @@ impl World {
     }
 }
 
-fn wait_until(what: &str, mut is_it: impl FnMut() -> bool) {
+pub(super) fn wait_until(what: &str, mut is_it: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_it() {
         assert!(Instant::now() < deadline, "never: {what}");
@@ -146,7 +166,7 @@ fn wait_until(what: &str, mut is_it: impl FnMut() -> bool) {
     }
 }
 
-fn append(path: &Path, text: &str) {
+pub(super) fn append(path: &Path, text: &str) {
     File::options().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
 }
 

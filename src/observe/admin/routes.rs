@@ -2,7 +2,7 @@
 
 use super::{Reloaded, Shown, TellJson, state};
 use crate::feed::{DeskError, Meant, Rule};
-use crate::limits::{ADMIN_BODY_OCTETS, ADMIN_RELOAD_MS};
+use crate::limits::{ADMIN_BODY_OCTETS, ADMIN_RELOAD_MS, GUARD_RECORDED_MS};
 use crate::observe::process_log::{self, Level};
 use crate::observe::registry::CONTENT_TYPE;
 use axum::Router;
@@ -81,8 +81,8 @@ async fn acknowledge_rule(
     Path(id): Path<String>,
     fields: HeaderMap,
 ) -> Response {
-    let rule = Rule::ALL.into_iter().find(|rule| rule.as_str() == id).map(Meant::Rule);
-    acknowledge(&shown, &fields, rule, &id, "there is no such guard; GET /v1/guards lists them")
+    let rule = Rule::parse(&id).map(Meant::Rule);
+    acknowledge(&shown, &fields, rule, &id, "there is no such guard; GET /v1/guards lists them").await
 }
 
 async fn acknowledge_service(
@@ -91,21 +91,42 @@ async fn acknowledge_service(
     fields: HeaderMap,
 ) -> Response {
     let service = ServiceId::parse(&id).ok().map(Meant::Service);
-    acknowledge(&shown, &fields, service, &id, "this is no service's id, as svc_a is")
+    acknowledge(&shown, &fields, service, &id, "this is no service's id, as svc_a is").await
 }
 
-/// Something that guards hold is meant; if there is such a thing.
-fn acknowledge(shown: &Shown, fields: &HeaderMap, meant: Option<Meant>, id: &str, unknown: &str) -> Response {
+/// Something that guards hold is meant; if there is such a thing. Answers when a restart keeps it, or would if the disk took
+/// it.
+async fn acknowledge(
+    shown: &Shown,
+    fields: &HeaderMap,
+    meant: Option<Meant>,
+    id: &str,
+    unknown: &str,
+) -> Response {
     if let Some(refusal) = refuse_pages(fields) {
         return refusal;
     }
     let error = |status, why: &str| json_answer(status, &json!({ "error": why }));
     let Some(meant) = meant else { return error(StatusCode::NOT_FOUND, unknown) };
     match shown.admin.guards.acknowledge(meant) {
-        Ok(()) => json_answer(StatusCode::ACCEPTED, &json!({ "acknowledged": id })),
+        Ok(ticket) => {
+            let is_on_record = on_record(shown, ticket).await;
+            json_answer(StatusCode::ACCEPTED, &json!({ "acknowledged": id, "on_record": is_on_record }))
+        }
         Err(why @ DeskError::NoFeed) => error(StatusCode::CONFLICT, &why.to_string()),
         Err(why @ DeskError::TooMany) => error(StatusCode::TOO_MANY_REQUESTS, &why.to_string()),
     }
+}
+
+/// Waits until what was acknowledged is on record; not for ever, since a disk may be full.
+async fn on_record(shown: &Shown, ticket: u64) -> bool {
+    const LOOK: Duration = Duration::from_millis(5);
+    let recorded = async {
+        while !shown.admin.guards.has_on_record(ticket) {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    timeout(Duration::from_millis(GUARD_RECORDED_MS), recorded).await.is_ok()
 }
 
 async fn drain(State(shown): State<Arc<Shown>>, fields: HeaderMap) -> Response {
