@@ -40,6 +40,8 @@ fn what_a_run_refuses_is_told_with_its_line() {
             "feed": null, "source": source });
         std::fs::write(at(&format!("{name}/manifest.json")), record.to_string()).unwrap();
     }
+    std::fs::create_dir(at("bereft")).unwrap();
+    std::fs::write(at("bereft/0.snap"), "the table").unwrap();
     let cases = [
         (Setup::new().set("cores", json!([1000])), "cores: "),
         (front(&taken), "listeners["),
@@ -55,6 +57,7 @@ fn what_a_run_refuses_is_told_with_its_line() {
         (Setup::new().set("state", feed("/proc/none")), "state.dir: "),
         (Setup::new().set("state", feed(&at("lacking"))), "state.dir: "),
         (Setup::new().set("state", feed(&at("other"))), "state.dir: "),
+        (Setup::new().set("state", feed(&at("bereft"))), "state.dir: "),
     ];
     for (setup, field) in cases {
         let (code, told) = check(&setup.write(), &[]);

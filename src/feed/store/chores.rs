@@ -180,6 +180,10 @@ impl Chores {
                 self.making = None;
                 self.failed("a file of the table was not made", with_causes(&error), now);
             }
+            Done::NotBegun(error) => {
+                self.making = None;
+                self.failed("a file of the table was not made", error.to_string(), now);
+            }
             Done::Committed(Ok(())) if !self.is_begun => {
                 (self.trouble, self.is_begun) = (Trouble::default(), true);
             }
@@ -296,7 +300,8 @@ impl Chores {
         // Levels are small, and waited for.
         let paced = matches!(kind, Kind::Base);
         let making = Making { kind, name: self.manifest.take_name() };
-        self.housekeeper.begin(Job::Build { work: Box::new(work), name: making.name.clone(), paced });
+        let (work, manifest) = (Box::new(work), Box::new(self.manifest.clone()));
+        self.housekeeper.begin(Job::Build { work, name: making.name.clone(), paced, manifest });
         self.making = Some(making);
     }
 

@@ -14,7 +14,7 @@ use ringway_state::snapshot::{Progress, Step};
 use ringway_state::{Built, Retired, Work, WorkError};
 
 use super::held;
-use super::manifest::{Manifest, clean};
+use super::manifest::{Manifest, begin, clean};
 use crate::limits;
 use crate::observe::FeedStats;
 use crate::runtime::{Waker, machine};
@@ -22,7 +22,7 @@ use crate::runtime::{Waker, machine};
 /// What is to be done; one at a time.
 pub(super) enum Job {
     /// Make a file.
-    Build { work: Box<Work>, name: String, paced: bool },
+    Build { work: Box<Work>, name: String, paced: bool, manifest: Box<Manifest> },
     /// Put on record what the table stands on now, and remove what it stood on before.
     Commit(Box<Commit>),
 }
@@ -42,6 +42,8 @@ pub(super) struct Commit {
 /// What has come of it.
 pub(super) enum Done {
     Built(Result<Built, WorkError>),
+    /// The folder takes nothing.
+    NotBegun(io::Error),
     Committed(io::Result<()>),
     /// The thread has ended by a panic.
     Failed,
@@ -115,7 +117,10 @@ impl Housekeeper {
 
 fn act(job: Job, dir: &Path, stats: &FeedStats, hurries: &AtomicBool) -> Done {
     match job {
-        Job::Build { work, name, paced } => {
+        Job::Build { work, name, paced, manifest } => {
+            if let Err(error) = begin(dir, &manifest) {
+                return Done::NotBegun(error);
+            }
             let mut pace = pace(paced, hurries);
             let built = work.build(&dir.join(name), &mut pace);
             if let Ok(built) = &built {

@@ -119,6 +119,38 @@ fn is_partial(name: &str) -> bool {
     whole.len() < name.len() && name.ends_with(".partial") && whole.parse::<u64>().is_ok()
 }
 
+/// A file of a table, or of the guards' record, that stands in a folder; none if the folder is not there.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn any_file(dir: &Path) -> io::Result<Option<String>> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    for entry in entries {
+        let name = entry?.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if number_of(name).or(judged::number_of(name)).is_some() {
+            return Ok(Some(name.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Sees that a manifest stands in a folder before the first other file does: another folder may be in the place of the one that
+/// there was. Files whose manifest is gone are left to whoever took it.
+///
+/// # Errors
+/// The folder takes nothing now.
+pub(super) fn begin(dir: &Path, manifest: &Manifest) -> io::Result<()> {
+    if dir.join(NAME).exists() || any_file(dir)?.is_some() {
+        return Ok(());
+    }
+    let bare = Manifest { source: manifest.source.clone(), ..Manifest::new() };
+    bare.write(dir)
+}
+
 /// Whether a file of this name is written, replaced or removed here.
 pub(in crate::feed) fn is_own(name: &str) -> bool {
     [NAME, BESIDE].contains(&name)

@@ -54,6 +54,11 @@ pub struct Stored {
 pub enum StoreError {
     #[error("{path} cannot be used: {error}; {mend}", path = path.display(), mend = MEND)]
     Manifest { path: PathBuf, error: io::Error },
+    #[error(
+        "{dir} has files of a table, {file} for one, and no manifest.json that says which of them it is; put that back, or {mend}",
+        dir = dir.display(), mend = MEND
+    )]
+    NoManifest { dir: PathBuf, file: String },
     #[error("a file of the guards' record in {dir} cannot be read: {error}; {mend}", dir = dir.display(), mend = MEND)]
     Judged { dir: PathBuf, error: io::Error },
     #[error("a file of the table cannot be used; {mend}", mend = MEND)]
@@ -106,6 +111,10 @@ pub(super) fn look<E: From<StoreError>>(
     let path = || dir.join("manifest.json");
     let manifest = Manifest::read(dir).map_err(|error| StoreError::Manifest { path: path(), error })?;
     let is_on_record = manifest.is_some();
+    if !is_on_record {
+        let any = manifest::any_file(dir).map_err(|error| StoreError::Manifest { path: path(), error })?;
+        any.map_or(Ok(()), |file| Err(StoreError::NoManifest { dir: dir.to_owned(), file }))?;
+    }
     let manifest = of_feed(manifest.unwrap_or_else(Manifest::new), dir, feed)?;
     let is_stored = !manifest.is_bare();
     let open = |name: &String| Snapshot::open(&dir.join(name)).map(Arc::new);
@@ -214,6 +223,45 @@ mod tests {
         fs::write(dir.path().join("manifest.json"), text).unwrap();
         let stored = opened(dir.path(), Path::new("/none")).unwrap();
         assert!(stored.is_stored && stored.manifest.source.as_deref() == Some("/none"));
+    }
+
+    /// Whatever became of the manifest: the files may be all that there is of the table.
+    #[test]
+    fn a_folder_without_its_manifest_is_refused_and_nothing_in_it_removed() {
+        for file in ["7.snap", "3.held", "0.judged"] {
+            let dir = tempfile::tempdir().unwrap();
+            fs::write(dir.path().join(file), "octets").unwrap();
+            let refused = opened(dir.path(), Path::new("a")).err().unwrap().to_string();
+            assert!(
+                refused.contains(&dir.path().display().to_string()) && refused.contains(file),
+                "{refused}"
+            );
+            assert!(refused.contains("put that back, or move the folder away"), "{refused}");
+            let left: Vec<_> =
+                fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+            assert_eq!(left, [file]);
+        }
+    }
+
+    #[test]
+    fn a_manifest_stands_before_any_other_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let stored = opened(dir.path(), Path::new("a")).unwrap();
+        assert!(!stored.is_stored && stored.is_on_record);
+        let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+        assert_eq!(names, ["manifest.json"]);
+        // Nothing was read yet, and a base that the configuration names is taken as if there were none.
+        fs::write(dir.path().join("0.snap"), "left by a crash").unwrap();
+        assert!(!opened(dir.path(), Path::new("a")).unwrap().is_stored);
+        assert!(!dir.path().join("0.snap").exists());
+        // So it is in a folder that another has been put in the place of.
+        fs::remove_file(dir.path().join("manifest.json")).unwrap();
+        manifest::begin(dir.path(), &stored.manifest).unwrap();
+        assert!(dir.path().join("manifest.json").exists());
+        // But what stands beside files whose manifest is gone says nothing of them.
+        fs::rename(dir.path().join("manifest.json"), dir.path().join("1.snap")).unwrap();
+        manifest::begin(dir.path(), &stored.manifest).unwrap();
+        assert!(!dir.path().join("manifest.json").exists());
     }
 
     #[test]

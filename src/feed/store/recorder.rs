@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::judged::{self, Fact};
+use super::manifest::{Manifest, begin};
 use super::trouble::Trouble;
 use crate::feed::notes::Notes;
 use crate::limits;
@@ -38,12 +39,18 @@ impl Recorder {
     ///
     /// # Errors
     /// The machine gives no thread.
-    pub(in crate::feed) fn start(dir: PathBuf, number: u64, waker: Waker) -> io::Result<Recorder> {
+    pub(in crate::feed) fn start(
+        dir: PathBuf,
+        manifest: Manifest,
+        number: u64,
+        waker: Waker,
+    ) -> io::Result<Recorder> {
         let (jobs, wanted) = sync_channel::<Job>(1);
         let (tell, done) = sync_channel(1);
         let run = move || {
             while let Ok(job) = wanted.recv() {
-                let outcome = judged::append(&dir, job.number, &job.facts);
+                let outcome =
+                    begin(&dir, &manifest).and_then(|()| judged::append(&dir, job.number, &job.facts));
                 if tell.send((job, outcome)).is_err() {
                     return;
                 }

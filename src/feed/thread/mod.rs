@@ -97,7 +97,7 @@ impl FeedThread {
             intake.guard();
         }
         tell_damaged(dir.path(), judged.damaged);
-        let recorder = Recorder::start(dir.path().to_owned(), judged.next, waker.clone())?;
+        let recorder = Recorder::start(dir.path().to_owned(), manifest.clone(), judged.next, waker.clone())?;
         intake.restore(held, judged, Instant::now());
         let folder = dir.path().to_owned();
         let chores =
