@@ -163,6 +163,9 @@ pub const NAMES_FAILING_TOLD_MS: u64 = 10_000;
 pub const FEED_LOOK_MS: u64 = 500;
 /// Read of it at a time.
 pub const FEED_READ_OCTETS: usize = 256 << 10;
+/// A file that has changed is read once more, as much at a time (32 MiB/s), so often, in milliseconds: it may have been written
+/// anew in its place.
+pub const FEED_RECHECK_MS: u64 = 8;
 /// Lines that are taken in before what they changed is published; more that are there follow at once.
 pub const FEED_BATCH_LINES: usize = 1_024;
 /// Of changes that guards had held or passed over, at least so many are taken in beside each batch, and no more if it is

@@ -82,12 +82,12 @@ mod tests {
         let line = vec![b'"'; 3 * limits::QUARANTINE_LINE_OCTETS];
         let count = 5 * limits::QUARANTINE_OCTETS / limits::QUARANTINE_LINE_OCTETS as u64;
         for at in 1..=count {
-            let place = Place { line: at, offset: at * 10 };
+            let place = Place { line: at, offset: at * 10, sum: 0 };
             quarantine.keep(Path::new("/a/changes.jsonl"), place, &line, &bad()).unwrap();
         }
         // Another process goes on where this one was.
         let quarantine = Quarantine::new(dir.path());
-        let place = Place { line: count + 1, offset: 7 };
+        let place = Place { line: count + 1, offset: 7, sum: 0 };
         quarantine.keep(Path::new("/a/changes.jsonl"), place, b"\xff{", &bad()).unwrap();
         let text = fs::read_to_string(dir.path().join("quarantine.jsonl")).unwrap();
         let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();

@@ -132,3 +132,34 @@ fn a_burst_is_taken_whole() {
     }
     assert_eq!(router.metric("ringway_feed_full_total"), 0);
 }
+
+/// As an editor does, or a program that writes the same file again.
+#[test]
+fn a_file_that_is_written_over_in_its_place_is_noticed() {
+    let origins = ["one", "two"].map(Origin::saying);
+    let sets: String = ["svc_a", "svc_b"]
+        .iter()
+        .zip(&origins)
+        .map(|(id, origin)| endpoints(id, &[origin.address], 1))
+        .collect();
+    let others: String = (0..1_000).map(|n| maps(&format!("h{n}.test"), "svc_a", 1)).collect();
+    let text = |service, version| [maps("a.test", service, version), sets.clone(), others.clone()].concat();
+    let router = Setup::new().feed(Some(&text("svc_a", 1))).start();
+    let file = router.folder().join("changes.jsonl");
+    assert_eq!(ask(&router, "a.test"), "one");
+    let overwrite = |service, version| {
+        let mut file = std::fs::File::options().write(true).open(&file).unwrap();
+        std::io::Write::write_all(&mut file, text(service, version).as_bytes()).unwrap();
+    };
+    overwrite("svc_b", 2);
+    wait_until("what it says is served", || ask(&router, "a.test") == "two");
+    assert!(router.part.said().contains("the feed's file was written anew"), "{}", router.part.said());
+    // And while there is no router.
+    wait_until("what was read is on record", || {
+        let record = std::fs::read_to_string(router.folder().join("state/manifest.json"));
+        record.is_ok_and(|record| record.contains("offset"))
+    });
+    let mut router = router.launch_again(|_| overwrite("svc_a", 3));
+    router.wait_ready();
+    assert_eq!(ask(&router, "a.test"), "one");
+}

@@ -6,6 +6,7 @@
 mod fate;
 mod lines;
 mod position;
+mod recheck;
 mod replay;
 mod span;
 
@@ -23,6 +24,7 @@ use fate::{Fate, Identity, Tail};
 use lines::Lines;
 pub(super) use lines::{Place, Text};
 pub(super) use position::Position;
+use recheck::{Found, Recheck};
 pub use replay::replay;
 pub(super) use span::{Rest, Span};
 
@@ -53,6 +55,7 @@ struct Open {
     /// Octets that were read.
     read: u64,
     tail: Tail,
+    recheck: Recheck,
     /// Its name leads elsewhere, or nowhere; what is read from then on is the rest.
     is_final: bool,
 }
@@ -122,7 +125,7 @@ impl Follower {
     /// Where a position is in the file that is open, if it is one of that file.
     pub(super) fn offset_of(&self, position: &Position) -> Option<u64> {
         let open = self.open.as_ref()?;
-        position.find(&open.file, open.identity).map(|(place, _)| place.offset)
+        position.find(&open.file, open.identity).map(|place| place.offset)
     }
 
     /// As [`position`](Self::position) with the next line that is not to be read once more: the first of a span, if that is
@@ -176,6 +179,22 @@ impl Follower {
             Ok(Read::Others) => self.begin(Some(Begun::Rewritten)),
             Err(error) => self.unreadable(error),
         }
+    }
+
+    /// Reads a part of what was read before once more, if the file has changed since. What comes of it, if other octets stand
+    /// there. Lines that were read are to be taken first.
+    pub(super) fn recheck(&mut self, now: Instant) -> Option<Look> {
+        let open = self.open.as_mut()?;
+        match open.recheck.step(&open.file, open.lines.place(), &mut self.buffer, now) {
+            Ok(Found::Others) => Some(self.begin(Some(Begun::Rewritten))),
+            // What cannot be read is told of where it is read on.
+            Ok(Found::Same) | Err(_) => None,
+        }
+    }
+
+    /// How soon there is more of that to do, if there is.
+    pub(super) fn recheck_patience(&self) -> Option<Duration> {
+        self.open.as_ref()?.recheck.patience()
     }
 
     /// What cannot be read is waited for as long as nothing else is in its place.
@@ -250,16 +269,30 @@ enum Read {
 impl Open {
     fn new(number: u64, file: File, identity: Identity) -> Open {
         let lines = Lines::new(Place::START, CHANGE_OCTETS_MAX);
-        Open { number, file, identity, lines, read: 0, tail: Tail::default(), is_final: false }
+        Open {
+            number,
+            file,
+            identity,
+            lines,
+            read: 0,
+            tail: Tail::default(),
+            recheck: Recheck::default(),
+            is_final: false,
+        }
     }
 
     /// Goes to a position, if it is in this file; the line that begins there.
     fn resume(&mut self, position: &Position) -> Option<u64> {
-        let (place, tail) = position.find(&self.file, self.identity)?;
+        let place = position.find(&self.file, self.identity)?;
+        self.go_to(place).ok().map(|()| place.line)
+    }
+
+    /// Reads on from a place of this file.
+    fn go_to(&mut self, place: Place) -> io::Result<()> {
+        self.tail.add(&position::before(&self.file, place.offset)?);
         self.lines = Lines::new(place, CHANGE_OCTETS_MAX);
         self.read = place.offset;
-        self.tail.add(&tail);
-        Some(place.line)
+        Ok(())
     }
 
     /// Reads on, and the end of what was read before once more: in one call, so that no writer comes between.

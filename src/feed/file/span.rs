@@ -3,7 +3,6 @@
 use std::io;
 
 use super::lines::{Place, Text};
-use super::position::Position;
 use super::{Open, Read};
 
 /// Lines of a file, from one on up to another. It keeps the file, whatever becomes of its name.
@@ -28,11 +27,10 @@ impl Span {
     /// Of one line so far, at a place of a file that was read before.
     ///
     /// # Errors
-    /// The machine lacks descriptors, or other octets stand there by now.
+    /// The machine lacks descriptors, or the file is shorter by now.
     pub(super) fn new(of: &Open, place: Place) -> io::Result<Span> {
-        let position = Position::of(&of.file, of.identity, place)?;
         let mut open = Open::new(of.number, of.file.try_clone()?, of.identity);
-        open.resume(&position).ok_or_else(|| io::Error::other("other octets stand there by now"))?;
+        open.go_to(place)?;
         Ok(Span { open, last: place.offset })
     }
 

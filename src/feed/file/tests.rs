@@ -10,6 +10,8 @@ struct World {
     dir: tempfile::TempDir,
     path: PathBuf,
     follower: Follower,
+    /// Goes on with each look at what was read.
+    clock: Instant,
 }
 
 impl World {
@@ -17,7 +19,7 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("changes.jsonl");
         let (follower, _) = Follower::new(&path, None).unwrap();
-        World { dir, path, follower }
+        World { dir, path, follower, clock: Instant::now() }
     }
 
     fn append(&self, text: &str) {
@@ -123,6 +125,89 @@ fn a_file_that_was_written_anew_in_its_place_is_read_from_its_start() {
     assert_eq!(world.read(), ["Rewritten"]);
 }
 
+impl World {
+    /// Octets at a place of the file become others; nobody cuts it.
+    fn overwrite(&self, at: u64, octets: &str) {
+        let file = File::options().write(true).open(&self.path).unwrap();
+        file.write_all_at(octets.as_bytes(), at).unwrap();
+    }
+
+    /// Looks until what was read has been looked through, or is other than it was. How many looks that took.
+    fn recheck(&mut self) -> (usize, Option<Look>) {
+        for step in 1..10_000 {
+            self.clock += Duration::from_millis(limits::FEED_RECHECK_MS);
+            let found = self.follower.recheck(self.clock);
+            if found.is_some() || self.follower.recheck_patience().is_none() {
+                return (step, found);
+            }
+        }
+        panic!("there is no end to it");
+    }
+}
+
+#[test]
+fn what_is_written_over_is_noticed_wherever_it_stands() {
+    let line = |n: usize| format!("{n:099}\n");
+    let all: String = (0..20_000).map(line).collect();
+    let parts = all.len().div_ceil(limits::FEED_READ_OCTETS);
+    for at in [0, 1, 12_345, all.len() / 2, all.len() - 400] {
+        let mut world = World::new();
+        world.append(&all);
+        assert_eq!(world.read().len(), 20_001);
+        assert!(matches!(world.recheck(), (steps, None) if steps <= parts), "nothing has changed");
+        world.overwrite(at as u64, "x");
+        assert_eq!(world.read(), [""; 0], "it looks as if nothing had happened");
+        let (steps, found) = world.recheck();
+        assert!(matches!(found, Some(Look::Began(Begun::Rewritten))), "octet {at}: {found:?}");
+        assert!(steps <= parts);
+        assert_eq!(world.read().len(), 20_000);
+        // So it is if more has come behind it.
+        world.append("more\n");
+        world.overwrite(at as u64, "y");
+        assert_eq!(world.read().len(), 1);
+        assert!(matches!(world.recheck().1, Some(Look::Began(Begun::Rewritten))), "octet {at}");
+        assert_eq!(world.read().len(), 20_001);
+    }
+}
+
+/// Once the file system's clock has gone on, since two changes at one moment look like one.
+#[test]
+fn what_has_not_changed_is_not_looked_through_for_ever() {
+    let mut world = World::new();
+    world.append(&"a line\n".repeat(200_000));
+    world.read();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while world.recheck().0 > 1 {
+        assert!(Instant::now() < deadline);
+    }
+    assert!((0..20).all(|_| matches!(world.recheck(), (1, None))));
+    world.append("more\n");
+    assert_eq!(world.read().len(), 1);
+    assert!(matches!(world.recheck(), (2.., None)));
+}
+
+#[test]
+fn a_position_is_of_all_that_stands_before_it() {
+    let mut world = World::new();
+    world.append(&"a line\n".repeat(1_000));
+    world.read();
+    let position = world.follower.position(false).unwrap();
+    let mut old = serde_json::to_value(&position).unwrap();
+    old.as_object_mut().unwrap().remove("sum");
+    let old = serde_json::from_value(old).unwrap();
+    world.append("more\n");
+    for position in [&position, &old] {
+        world.follower = Follower::new(&world.path, Some(position.clone())).unwrap().0;
+        assert_eq!(world.read(), ["Resumed { line: 1001 }", "1001:more"]);
+        let sum = serde_json::to_value(world.follower.position(false)).unwrap()["sum"].clone();
+        assert_eq!(sum, crc32c::crc32c(&fs::read(&world.path).unwrap()), "whoever it came from");
+    }
+    world.overwrite(2, "L");
+    world.follower = Follower::new(&world.path, Some(position.clone())).unwrap().0;
+    assert_eq!(world.read()[..2], ["First", "1:a Line"]);
+    assert!(!position.is_continued_by(&world.path));
+}
+
 #[test]
 fn a_position_is_found_again_in_its_file_only() {
     let mut world = World::new();
@@ -139,7 +224,8 @@ fn a_position_is_found_again_in_its_file_only() {
         assert_eq!(world.read(), expected);
         // From then on it is a file as any other.
         let Open { file, identity, .. } = open(1, &world.path).unwrap();
-        let end = Position::of(&file, identity, Place { line: 5, offset: 14 }).unwrap();
+        let sum = crc32c::crc32c(b"a\nbb\nccc\ntorn\n");
+        let end = Position::of(&file, identity, Place { line: 5, offset: 14, sum }).unwrap();
         assert_eq!(world.follower.position(false), Some(end));
     }
     // With other octets before it, shorter, another.

@@ -21,7 +21,7 @@ use super::allowance::Allowance;
 use super::arrears::Arrears;
 use super::desk::GuardDesk;
 use super::dir::StateDir;
-use super::file::{Follower, Position};
+use super::file::{Follower, Look, Position};
 use super::intake::Intake;
 use super::publish::{Entered, Give, Publisher};
 use super::refused::Refused;
@@ -221,6 +221,9 @@ impl Feed {
             self.refused.look(Instant::now());
             self.watch.look(&mut self.intake, &self.arrears, Instant::now());
             self.tell_start();
+            if matches!(taking, Taking::End) {
+                self.recheck();
+            }
             if !matches!(taking, Taking::More) {
                 self.follower.wait(self.patience(Instant::now()));
             }
@@ -228,11 +231,19 @@ impl Feed {
         std::mem::forget(failed);
     }
 
+    /// Looks whether what was read of the file stands there still.
+    fn recheck(&mut self) {
+        if let Some(Look::Began(begun)) = self.follower.recheck(Instant::now()) {
+            self.tell_begun(&begun);
+        }
+    }
+
     fn patience(&self, now: Instant) -> Duration {
         let look = Duration::from_millis(limits::FEED_LOOK_MS);
         let notes = self.recorder.patience(self.intake.notes(), now).filter(|_| self.chores.is_begun());
-        let others =
-            [self.publisher.patience(now), self.chores.patience(now), notes, self.intake.patience(now)];
+        let recheck = self.follower.recheck_patience();
+        let chores = self.chores.patience(now);
+        let others = [self.publisher.patience(now), chores, notes, self.intake.patience(now), recheck];
         others.into_iter().flatten().fold(look, Duration::min)
     }
 
