@@ -13,7 +13,11 @@ use crate::feed::file::Position;
 const NAME: &str = "manifest.json";
 /// The next one, until it is whole.
 const BESIDE: &str = "manifest.json.partial";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// Without a checksum.
+const FORMAT_BEFORE: u32 = 1;
+/// Before the CRC32C, 8 hexadecimal digits, of the rest; and after it.
+const SUM: (&str, &str) = ("{\"crc32c\":\"", "\",");
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,16 +69,30 @@ impl Manifest {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let manifest: Manifest = serde_json::from_slice(&text).map_err(io::Error::other)?;
-        if manifest.format != FORMAT {
-            let (found, known) = (manifest.format, FORMAT);
-            return Err(io::Error::other(format!("it has format {found}, and this version reads {known}")));
-        }
+        let manifest = Manifest::parse(&text)?;
         let is_other = |name: &&str| number_of(name).is_none_or(|number| number >= manifest.next);
         if let Some(name) = manifest.files().find(is_other) {
             return Err(io::Error::other(format!("it names {name:?}, which is no file of the table")));
         }
         Ok(Some(manifest))
+    }
+
+    fn parse(text: &[u8]) -> io::Result<Manifest> {
+        let summed =
+            summed(text).ok_or_else(|| io::Error::other("its checksum is not that of its octets"))?;
+        let (format, json) = match &summed {
+            Some(json) => (FORMAT, &json[..]),
+            None => (FORMAT_BEFORE, text),
+        };
+        let manifest: Manifest = serde_json::from_slice(json).map_err(io::Error::other)?;
+        if manifest.format != format {
+            let found = manifest.format;
+            let why = format!(
+                "it has format {found}, and this version reads {FORMAT} with a checksum, and {FORMAT_BEFORE}"
+            );
+            return Err(io::Error::other(why));
+        }
+        Ok(Manifest { format: FORMAT, ..manifest })
     }
 
     /// Puts it in the place of the one before.
@@ -84,7 +102,11 @@ impl Manifest {
     pub(super) fn write(&self, dir: &Path) -> io::Result<()> {
         let (place, beside) = (dir.join(NAME), dir.join(BESIDE));
         let mut file = File::create(&beside)?;
-        file.write_all(format!("{}\n", serde_json::to_string(self)?).as_bytes())?;
+        let json = serde_json::to_string(self)?;
+        let (before, after) = SUM;
+        // An object still, so that people and programs read it as they did.
+        let text = format!("{before}{:08x}{after}{}\n", crc32c::crc32c(json.as_bytes()), &json[1..]);
+        file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&beside, &place)?;
         File::open(dir)?.sync_all()
@@ -105,6 +127,15 @@ impl Manifest {
         self.next += 1;
         format!("{}.held", self.next - 1)
     }
+}
+
+/// The manifest in a text with a checksum; `Some(None)` if it has none, and `None` if it is not right.
+#[allow(clippy::option_option)] // each is another thing
+fn summed(text: &[u8]) -> Option<Option<Vec<u8>>> {
+    let Some(rest) = text.strip_prefix(SUM.0.as_bytes()) else { return Some(None) };
+    let (sum, rest) = rest.split_at_checked(8)?;
+    let json = [b"{", rest.strip_prefix(SUM.1.as_bytes())?.strip_suffix(b"\n")?].concat();
+    (sum == format!("{:08x}", crc32c::crc32c(&json)).as_bytes()).then_some(Some(json))
 }
 
 /// Of a file of the table, or of one that was being written.
@@ -204,6 +235,29 @@ mod tests {
         assert_eq!(Manifest::read(dir.path()).unwrap(), Some(manifest.clone()));
         assert_eq!((manifest.take_name(), manifest.next), ("10.snap".to_owned(), 11));
         manifest.write(dir.path()).unwrap();
+        assert_eq!(Manifest::read(dir.path()).unwrap(), Some(manifest));
+    }
+
+    #[test]
+    fn any_flipped_bit_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        some().write(dir.path()).unwrap();
+        let whole = fs::read(dir.path().join(NAME)).unwrap();
+        assert!(serde_json::from_slice::<serde_json::Value>(&whole).is_ok_and(|json| json["next"] == 10));
+        for (at, bit) in (0..whole.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << bit;
+            fs::write(dir.path().join(NAME), &flipped).unwrap();
+            assert!(Manifest::read(dir.path()).is_err(), "octet {at}, bit {bit}");
+        }
+    }
+
+    #[test]
+    fn the_format_before_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let text = r#"{"format":1,"base":"3.snap","levels":["9.snap","7.snap"],"next":10,"base_made":5,"held":"4.held","feed":null,"source":"/a/changes.jsonl"}"#;
+        fs::write(dir.path().join(NAME), text).unwrap();
+        let manifest = Manifest { guarded: true, judged: 0, ..some() };
         assert_eq!(Manifest::read(dir.path()).unwrap(), Some(manifest));
     }
 
