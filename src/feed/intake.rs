@@ -1,6 +1,5 @@
 //! From a line to the table, and what was made of it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,7 +13,7 @@ use super::file::Text;
 use super::guards::{ACKNOWLEDGED, Effect, Guards, Judgement, Meant, Rule, healthy};
 use super::leaving::Leaving;
 use super::notes::Notes;
-use super::store::{Fact, Judged};
+use super::store::{Fact, Judged, LetGo};
 use crate::causes::with_causes;
 use crate::limits::GUARD_PAUSE_MS;
 use crate::observe::FeedStats;
@@ -35,7 +34,7 @@ pub(super) struct Intake {
     leaving: Leaving,
     notes: Notes,
     /// What was let go of before a restart: it is not judged again.
-    let_go: HashSet<(Key, Version)>,
+    let_go: LetGo,
     stats: Arc<FeedStats>,
 }
 
@@ -91,7 +90,7 @@ pub(super) struct Outside<'a> {
     waiting: Option<&'a Change>,
     leaving: &'a Leaving,
     notes: &'a mut Notes,
-    let_go: &'a mut HashSet<(Key, Version)>,
+    let_go: &'a mut LetGo,
 }
 
 impl Outside<'_> {
@@ -113,10 +112,10 @@ impl Outside<'_> {
     /// Takes down once more what was let go of and is not in the table, and what is meant: all that a new file of the record has
     /// to say. Up to where that has to be on record before those before it go.
     pub(super) fn note_again(&mut self, now: Instant) -> u64 {
-        let waiting = self.waiting_set().map(|change| (change.record.key(), change.version));
-        let leaving = self.leaving.changes().map(|change| (change.record.key(), change.version));
-        for (key, version) in leaving.chain(waiting) {
-            self.notes.ahead(Fact::LetGo(key, version));
+        let leaving = self.leaving.changes().map(|change| let_go(change));
+        let facts: Vec<_> = leaving.chain(self.waiting_set().map(let_go)).collect();
+        for fact in facts {
+            self.notes.ahead(fact);
         }
         for (meant, left) in self.guards.meant(now) {
             self.notes.ahead(Fact::Meant(meant, unix_ms() + millis(left)));
@@ -129,10 +128,19 @@ impl Outside<'_> {
 
 const PAUSE: Duration = Duration::from_millis(GUARD_PAUSE_MS);
 
-/// Healthy endpoints of a set, when everything is applied that is let go.
+/// Healthy endpoints of a set, when everything is applied that is let go: what leaves may be older than what is there by now.
 fn before(leaving: &Leaving, view: &View, key: &Key) -> u64 {
-    let leaves = leaving.newest(key).map(|change| healthy(&change.record));
-    leaves.unwrap_or_else(|| view.change(key).map_or(0, |stored| healthy(&stored.record)))
+    let (leaves, stored) = (leaving.newest(key), view.change(key));
+    match (leaves, &stored) {
+        (Some(leaves), Some(stored)) if leaves.version < stored.version => healthy(&stored.record),
+        (Some(leaves), _) => healthy(&leaves.record),
+        (None, stored) => stored.as_ref().map_or(0, |stored| healthy(&stored.record)),
+    }
+}
+
+/// What is put on record of a change that is let go.
+fn let_go(change: &Change) -> Fact {
+    Fact::LetGo(change.record.key(), change.version, healthy(&change.record))
 }
 
 fn unix_ms() -> u64 {
@@ -165,7 +173,7 @@ impl Intake {
             waiting: None,
             leaving: Leaving::default(),
             notes: Notes::default(),
-            let_go: HashSet::new(),
+            let_go: LetGo::default(),
             stats,
         }
     }
@@ -180,13 +188,13 @@ impl Intake {
             }
         }
         self.let_go = judged.let_go;
-        let is_let_go = |change: &Change| self.let_go.contains(&(change.record.key(), change.version));
+        let is_let_go = |change: &Change| self.let_go.has(&change.record.key(), change.version);
         let (let_go, held): (Vec<_>, Vec<_>) = held.into_iter().partition(is_let_go);
         self.guards.restore(held, now);
         for change in let_go {
             let key = change.record.key();
             let effect = self.effect(&key, &change);
-            self.guards.judged_before(&key, &change, effect, now);
+            self.guards.judged_before(&key, change.version, effect, now);
             self.leaving.push(key, Arc::new(change), 0, now);
         }
     }
@@ -291,22 +299,29 @@ impl Intake {
     pub(super) fn offer(&mut self, change: Change) -> Verdict {
         let Record::Endpoints(..) = &change.record else { return self.apply(change) };
         let (key, now) = (change.record.key(), Instant::now());
-        let is_old = self.leaving.newest(&key).is_some_and(|leaving| leaving.version >= change.version);
-        if is_old || self.version(&key).is_some_and(|version| version >= change.version) {
+        if self.leaving.newest(&key).is_some_and(|leaves| leaves.version >= change.version) {
+            self.stats.stale.inc();
+            return Verdict::Nothing;
+        }
+        let stored = self.version(&key);
+        if stored.is_some_and(|version| version >= change.version) {
             return self.apply(change);
         }
         let effect = self.effect(&key, &change);
         if !self.is_guarded {
             return self.apply_set(change, &key, effect, now);
         }
-        if !self.let_go.is_empty() && self.let_go.contains(&(key.clone(), change.version)) {
-            let verdict = self.apply(change.clone());
-            if verdict == Verdict::Applied {
-                self.guards.judged_before(&key, &change, effect, now);
-            }
-            return verdict;
+        if self.let_go.has(&key, change.version) {
+            return self.apply_judged(change, &key, effect, now);
         }
-        match self.guards.judge(change, effect, now) {
+        // A restart may meet it before what it followed on, or without that.
+        let followed = self.let_go.between(&key, stored.unwrap_or_default(), change.version);
+        let judged = Effect { before: followed.unwrap_or(effect.before), ..effect };
+        match self.guards.judge(change, judged, now) {
+            Judgement::Apply(change) if judged != effect => {
+                self.notes.behind(let_go(&change));
+                self.apply_judged(change, &key, effect, now)
+            }
             Judgement::Apply(change) => self.apply_set(change, &key, effect, now),
             Judgement::LetGo(change, rule) if !self.leaving.has_room() => {
                 Verdict::NoRoom(Box::new(change), rule)
@@ -315,6 +330,16 @@ impl Intake {
             Judgement::Held(rule) => self.held(rule),
             Judgement::NoRoom(change, rule) => Verdict::NoRoom(Box::new(change), rule),
         }
+    }
+
+    /// Applies a change that was judged before a restart.
+    fn apply_judged(&mut self, change: Change, key: &Key, effect: Effect, now: Instant) -> Verdict {
+        let version = change.version;
+        let verdict = self.apply(change);
+        if verdict == Verdict::Applied {
+            self.guards.judged_before(key, version, effect, now);
+        }
+        verdict
     }
 
     /// Takes a line once more that guards had no room for; what else stands between such lines was taken then.
@@ -370,7 +395,7 @@ impl Intake {
     /// Lets a change go: it is applied when that is on record, so that no restart holds it again.
     fn leave(&mut self, change: Arc<Change>, key: Key, effect: Effect, now: Instant) -> Verdict {
         self.guards.applied(&key, effect, now);
-        let token = self.notes.ahead(Fact::LetGo(key.clone(), change.version));
+        let token = self.notes.ahead(let_go(&change));
         self.leaving.push(key, change, token, now);
         Verdict::Nothing
     }
@@ -392,13 +417,12 @@ impl Intake {
     }
 
     fn apply_set(&mut self, change: Change, key: &Key, effect: Effect, now: Instant) -> Verdict {
-        let version = change.version;
+        let fact = self.is_guarded.then(|| let_go(&change));
         let verdict = self.apply(change);
         if verdict == Verdict::Applied {
             self.guards.applied(key, effect, now);
-            // Though it may take nothing from what was there: after a restart it may follow on something else.
-            if self.is_guarded {
-                self.notes.behind(Fact::LetGo(key.clone(), version));
+            if let Some(fact) = fact {
+                self.notes.behind(fact);
             }
         }
         verdict

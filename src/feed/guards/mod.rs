@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringway_state::id::ServiceId;
-use ringway_state::record::{Change, EndpointState, Key, Record};
+use ringway_state::record::{Change, EndpointState, Key, Record, Version};
 
 use crate::limits;
 use windows::{Emptied, Fleet, Services};
@@ -203,8 +203,8 @@ impl Guards {
 
     /// Notes that a change is applied that was judged before a restart. It is not held against what follows: that was judged
     /// after it.
-    pub(super) fn judged_before(&mut self, key: &Key, change: &Change, effect: Effect, now: Instant) {
-        if self.held.get(key).is_some_and(|held| held.change.version <= change.version) {
+    pub(super) fn judged_before(&mut self, key: &Key, version: Version, effect: Effect, now: Instant) {
+        if self.held.get(key).is_some_and(|held| held.change.version <= version) {
             self.let_go(key);
         }
         self.emptied.moved(effect);

@@ -4,9 +4,10 @@
 //! A line is its CRC32C, hexadecimal, and what it says, JSON. One that is not right, as the last one that a crash has torn,
 //! says nothing.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::ops::Bound::Excluded;
 use std::path::{Path, PathBuf};
 
 use ringway_state::id::{Region, ServiceId};
@@ -19,8 +20,8 @@ use crate::feed::guards::{Meant, Rule};
 /// What is kept of the guards' judgement, since it cannot be come by again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::feed) enum Fact {
-    /// Guards have let go of this version of a set, or have not stood against it.
-    LetGo(Key, Version),
+    /// Guards have let go of this version of a set, or have not stood against it. So many healthy endpoints it has.
+    LetGo(Key, Version, u64),
     /// What somebody said is meant, and until when: milliseconds since 1970.
     Meant(Meant, u64),
     /// What stands before it in the feed's file was read before the router was ever ready, and is not judged.
@@ -31,16 +32,37 @@ pub(in crate::feed) enum Fact {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Line {
-    LetGo { service: String, region: String, version: [u64; 2] },
+    LetGo { service: String, region: String, version: [u64; 2], healthy: u64 },
     Rule { rule: String, until: u64 },
     Service { service: String, until: u64 },
     History(Position),
 }
 
+/// What was let go of: the versions of each set, and the healthy endpoints that each has.
+#[derive(Debug, Default)]
+pub(in crate::feed) struct LetGo(HashMap<Key, BTreeMap<Version, u64>>);
+
+impl LetGo {
+    pub(in crate::feed) fn has(&self, key: &Key, version: Version) -> bool {
+        self.0.get(key).is_some_and(|versions| versions.contains_key(&version))
+    }
+
+    /// What a set last had between two versions.
+    pub(in crate::feed) fn between(&self, key: &Key, after: Version, before: Version) -> Option<u64> {
+        let mut versions =
+            self.0.get(key).filter(|_| after < before)?.range((Excluded(after), Excluded(before)));
+        versions.next_back().map(|(_, healthy)| *healthy)
+    }
+
+    pub(in crate::feed) fn clear(&mut self) {
+        self.0 = HashMap::new();
+    }
+}
+
 /// All that is on record.
 #[derive(Debug, Default)]
 pub(in crate::feed) struct Judged {
-    pub(in crate::feed) let_go: HashSet<(Key, Version)>,
+    pub(in crate::feed) let_go: LetGo,
     pub(in crate::feed) meant: Vec<(Meant, u64)>,
     pub(in crate::feed) history: Option<Position>,
     /// The number of the next file.
@@ -94,8 +116,8 @@ impl Judged {
         let Some(line) = line.strip_suffix(b"\n") else { return };
         match parse(line) {
             _ if line.is_empty() => {}
-            Some(Fact::LetGo(key, version)) => {
-                self.let_go.insert((key, version));
+            Some(Fact::LetGo(key, version, healthy)) => {
+                self.let_go.0.entry(key).or_default().insert(version, healthy);
             }
             Some(Fact::Meant(meant, until)) => self.meant.push((meant, until)),
             Some(Fact::History(position)) => self.history = Some(position),
@@ -128,10 +150,11 @@ pub(super) fn append(dir: &Path, number: u64, facts: &[Fact]) -> io::Result<()> 
 
 fn render(fact: &Fact, out: &mut Vec<u8>) -> io::Result<()> {
     let line = match fact {
-        Fact::LetGo(Key::Endpoints(service, region), version) => Line::LetGo {
+        Fact::LetGo(Key::Endpoints(service, region), version, healthy) => Line::LetGo {
             service: service.as_str().to_owned(),
             region: region.as_str().to_owned(),
             version: [version.epoch, version.counter],
+            healthy: *healthy,
         },
         // Guards judge sets of endpoints only.
         Fact::LetGo(..) => return Ok(()),
@@ -153,9 +176,9 @@ fn parse(line: &[u8]) -> Option<Fact> {
         return None;
     }
     Some(match serde_json::from_slice(json).ok()? {
-        Line::LetGo { service, region, version: [epoch, counter] } => {
+        Line::LetGo { service, region, version: [epoch, counter], healthy } => {
             let key = Key::Endpoints(ServiceId::parse(&service).ok()?, Region::parse(&region).ok()?);
-            Fact::LetGo(key, Version::new(epoch, counter))
+            Fact::LetGo(key, Version::new(epoch, counter), healthy)
         }
         Line::Rule { rule, until } => Fact::Meant(Meant::Rule(Rule::parse(&rule)?), until),
         Line::Service { service, until } => {
@@ -171,12 +194,16 @@ mod tests {
 
     fn let_go(service: &str, version: u64) -> Fact {
         let key = Key::Endpoints(ServiceId::parse(service).unwrap(), Region::parse("local").unwrap());
-        Fact::LetGo(key, Version::new(1, version))
+        Fact::LetGo(key, Version::new(1, version), 10 * version)
     }
 
     fn pairs(judged: &Judged) -> Vec<String> {
-        let mut pairs: Vec<_> =
-            judged.let_go.iter().map(|(key, version)| format!("{key} {version}")).collect();
+        let all = judged
+            .let_go
+            .0
+            .iter()
+            .flat_map(|(key, versions)| versions.keys().map(move |version| (key, version)));
+        let mut pairs: Vec<_> = all.map(|(key, version)| format!("{key} {version}")).collect();
         pairs.sort_unstable();
         pairs
     }
@@ -194,6 +221,13 @@ mod tests {
         append(dir.path(), 10, &[let_go("svc_a", 1)]).unwrap();
         let judged = read(dir.path(), 3).unwrap();
         assert_eq!(pairs(&judged), ["eps:svc_a/local [1,1]", "eps:svc_a/local [1,2]"]);
+        let Fact::LetGo(key, ..) = let_go("svc_a", 1) else { panic!("it is one") };
+        let between =
+            |after, before| judged.let_go.between(&key, Version::new(1, after), Version::new(1, before));
+        assert_eq!(
+            [between(0, 9), between(0, 2), between(1, 2), between(9, 1)],
+            [Some(20), Some(10), None, None]
+        );
         assert_eq!((judged.meant, judged.next, judged.damaged), (meant.to_vec(), 11, 0));
     }
 
@@ -207,10 +241,10 @@ mod tests {
             fs::write(path(dir.path(), 0), &whole[..cut]).unwrap();
             let lines = whole[..cut].split(|octet| *octet == b'\n').count().saturating_sub(2);
             let judged = read(dir.path(), 0).unwrap();
-            assert_eq!((judged.let_go.len(), judged.damaged), (lines, 0), "cut at {cut}");
+            assert_eq!((pairs(&judged).len(), judged.damaged), (lines, 0), "cut at {cut}");
             append(dir.path(), 0, &[let_go("svc_c", 3)]).unwrap();
             // A line that only lacked its end has got one.
-            assert!(read(dir.path(), 0).unwrap().let_go.len() > lines, "cut at {cut}");
+            assert!(pairs(&read(dir.path(), 0).unwrap()).len() > lines, "cut at {cut}");
         }
         for (at, bit) in (1..whole.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
             let mut flipped = whole.clone();

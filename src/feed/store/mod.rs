@@ -29,7 +29,7 @@ use ringway_state::snapshot::{OpenError, Snapshot};
 use ringway_state::{Refusal, Table};
 
 pub(super) use chores::{Chores, Now, Read};
-pub(super) use judged::{Fact, Judged};
+pub(super) use judged::{Fact, Judged, LetGo};
 use manifest::Manifest;
 pub(super) use recorder::Recorder;
 

@@ -259,3 +259,34 @@ fn killed_at_any_step_it_serves_what_it_would_have_served() {
         world.wait_same("in the end");
     }
 }
+
+/// The file that took the place of another has the last value of a set only, and it came while nobody was there.
+#[test]
+fn what_follows_on_what_was_let_go_is_no_fall_though_the_line_of_that_is_gone() {
+    let mut world = World::new(0);
+    let manifest = world.dir.path().join("state0/manifest.json");
+    wait_until("a file of the table is on record", || {
+        fs::read_to_string(&manifest).is_ok_and(|text| text.contains(".snap"))
+    });
+    let again = |world: &mut World| {
+        drop(world.running.take());
+        forget_words(&world.dir.path().join("state0"));
+        let (running, view) = start(&world.dir, 0, Duration::from_secs(3_600));
+        (world.running, world.view) = (Some(running), view);
+        world.wait_ready();
+    };
+    again(&mut world);
+    append(&world.path(), &world.model.write(0, SMALL, false));
+    world.model.acknowledge(0);
+    let meant = Meant::Service(ServiceId::parse("svc_0").unwrap());
+    let ticket = world.running().desk.acknowledge(meant).unwrap();
+    world.wait_on_record(ticket);
+    world.wait_same("before");
+    drop(world.running.take());
+    world.model.meant.clear();
+    world.model.write(0, SMALL, false);
+    world.model.write(1, SMALL, false);
+    fs::write(world.path(), world.model.all()).unwrap();
+    again(&mut world);
+    world.wait_same("after");
+}
