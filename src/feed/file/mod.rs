@@ -269,16 +269,8 @@ enum Read {
 impl Open {
     fn new(number: u64, file: File, identity: Identity) -> Open {
         let lines = Lines::new(Place::START, CHANGE_OCTETS_MAX);
-        Open {
-            number,
-            file,
-            identity,
-            lines,
-            read: 0,
-            tail: Tail::default(),
-            recheck: Recheck::default(),
-            is_final: false,
-        }
+        let recheck = Recheck::from_now(&file);
+        Open { number, file, identity, lines, read: 0, tail: Tail::default(), recheck, is_final: false }
     }
 
     /// Goes to a position, if it is in this file; the line that begins there.

@@ -48,6 +48,12 @@ const EVERY: Duration = Duration::from_millis(limits::FEED_RECHECK_MS);
 const TICK_NS: i128 = 100_000_000;
 
 impl Recheck {
+    /// Of a file of which all that counts is about to be read: only what changes from now on is to be looked at.
+    pub(super) fn from_now(file: &File) -> Recheck {
+        let found = Stamp::of(file).ok().and_then(Stamp::settled);
+        Recheck { found, ..Recheck::default() }
+    }
+
     /// Reads one part more, if it is time and something has changed. `read` is up to where lines were taken.
     ///
     /// # Errors
@@ -68,7 +74,7 @@ impl Recheck {
             if self.found == Some(stamp) {
                 return Ok(Found::Same);
             }
-            let stamp = Some(stamp).filter(Stamp::is_settled);
+            let stamp = stamp.settled();
             self.pass = Some(Pass { stamp, to: read, done: 0, sum: 0 });
         }
         let Some(pass) = &mut self.pass else { return Ok(Found::Same) };
@@ -112,10 +118,10 @@ impl Stamp {
         })
     }
 
-    /// Whether a change that comes now gives another one.
-    fn is_settled(&self) -> bool {
+    /// It, if a change that comes now gives another one.
+    fn settled(self) -> Option<Stamp> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
-        now.cast_signed() - self.changed > TICK_NS
+        (now.cast_signed() - self.changed > TICK_NS).then_some(self)
     }
 }
 

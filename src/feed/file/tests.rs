@@ -181,6 +181,11 @@ fn what_has_not_changed_is_not_looked_through_for_ever() {
         assert!(Instant::now() < deadline);
     }
     assert!((0..20).all(|_| matches!(world.recheck(), (1, None))));
+    // A restart has just read all of it.
+    let position = world.follower.position(false);
+    world.follower = Follower::new(&world.path, position).unwrap().0;
+    assert_eq!(world.read().len(), 1);
+    assert!(matches!(world.recheck(), (1, None)));
     world.append("more\n");
     assert_eq!(world.read().len(), 1);
     assert!(matches!(world.recheck(), (2.., None)));
