@@ -401,6 +401,9 @@ pub const EXPORT_MS: u64 = 200;
 pub const CONNECTIONS_LEAST: usize = 8;
 /// Descriptors that are neither connections nor listeners: rings, files, the admin listener's connections.
 pub const DESCRIPTORS_RESERVED: usize = 256;
+/// For how long a draining router still waits for a connection's next request, in milliseconds. Its answer says that it is the
+/// last; a connection that is closed while a request is on its way leaves the client not knowing what became of it.
+pub const DRAIN_IDLE_MS: u64 = 500;
 /// How often a draining core looks whether its last connection has ended, in milliseconds.
 pub const DRAIN_LOOK_MS: u64 = 50;
 /// How long after the end of a drain cores may take to end before the process does without them, in milliseconds.

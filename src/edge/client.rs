@@ -1,6 +1,6 @@
 //! A client's connection between and during requests.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
@@ -21,8 +21,6 @@ pub(super) struct Client {
     pub(super) reader: Reader,
     pub(super) door: Rc<Door>,
     peer: OnceCell<Peer>,
-    /// It has sent a request, or been given time for it.
-    asked: Cell<bool>,
     /// Whose request was the last.
     pub(super) work: Work,
 }
@@ -65,38 +63,22 @@ pub(super) enum Next {
     Request,
     /// None came in time.
     Nothing,
-    /// None will: the client has left, or the router drains.
+    /// None will: the client has left.
     End,
 }
 
 impl Client {
     pub(super) fn new(stream: Stream, door: Rc<Door>, asked: &Rc<Asked>) -> Client {
         let work = asked.begin(&stream);
-        Client {
-            stream,
-            reader: Reader::default(),
-            door,
-            peer: OnceCell::new(),
-            asked: Cell::new(false),
-            work,
-        }
+        Client { stream, reader: Reader::default(), door, peer: OnceCell::new(), work }
     }
 
     /// Waits for the first octet of a request for as long as `within`, holding nothing meanwhile.
-    pub(super) async fn next(&self, edge: &Edge, within: Duration) -> Next {
+    pub(super) async fn next(&self, within: Duration) -> Next {
         if !self.reader.is_empty() {
             return Next::Request;
         }
-        if edge.is_draining() && self.asked.get() {
-            return Next::End;
-        }
-        let mut waited = self.stream.idle(within).await;
-        if waited == Err(Fault::TimedOut) && edge.is_draining() && !self.asked.get() {
-            // Whoever had just connected when the drain began has a request on the way.
-            waited = self.stream.idle(Duration::from_millis(limits::LISTENER_CLOSE_MS)).await;
-        }
-        self.asked.set(true);
-        match waited {
+        match self.stream.idle(within).await {
             Ok(true) => Next::Request,
             Err(Fault::TimedOut) => Next::Nothing,
             Ok(false) | Err(Fault::Os(_)) => Next::End,

@@ -19,6 +19,9 @@ use crate::proto::date::HttpDate;
 use crate::proto::trace::IdSource;
 use crate::runtime::{Core, machine, millis};
 
+/// How long a connection may be idle in a drain.
+const DRAIN_IDLE: Duration = Duration::from_millis(limits::DRAIN_IDLE_MS);
+
 /// One core's share of the edge. Lives on its thread; nothing in it is shared with another core but what each
 /// only reads, or alone writes.
 pub struct Edge {
@@ -108,12 +111,18 @@ impl Edge {
         self.draining.get()
     }
 
-    /// Answers what is open with `Connection: close`, and closes what is idle.
+    /// Each wait for a request is short from now on: a client that keeps its connection busy has its next on the way already,
+    /// and is answered.
     pub fn drain(&self) {
         self.draining.set(true);
         self.metrics.drains.inc();
-        self.core.expire_idle();
-        self.pool.close_idle();
+        self.core.hasten_idle(DRAIN_IDLE);
+    }
+
+    /// For how long a connection may wait for its next request.
+    pub(super) fn idle_timeout(&self) -> Duration {
+        let within = self.settings().timeouts.idle;
+        if self.draining.get() { within.min(DRAIN_IDLE) } else { within }
     }
 
     /// Client connections that are open.

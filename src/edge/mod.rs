@@ -60,10 +60,10 @@ fn serve_connection(open: Open, mut client: Client) -> impl Future<Output = ()> 
     async move {
         let edge = &*open.0;
         loop {
-            let within = edge.settings().timeouts.idle;
-            match client.next(edge, within).await {
+            match client.next(edge.idle_timeout()).await {
                 Next::Request if Box::pin(serve_requests(edge, &mut client)).await => continue,
                 Next::Request => return,
+                Next::Nothing if edge.is_draining() => {}
                 Next::Nothing => edge.metrics.idle_timeouts.inc(),
                 Next::End => {}
             }
@@ -92,7 +92,7 @@ async fn serve_requests(edge: &Edge, client: &mut Client) -> bool {
             continue;
         }
         let Some(_warm) = Warm::new(edge) else { return true };
-        match client.next(edge, WARM).await {
+        match client.next(WARM).await {
             Next::Request => {}
             // An end is met again by whoever asks next.
             Next::Nothing | Next::End => return true,

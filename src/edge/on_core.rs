@@ -183,8 +183,6 @@ async fn drain(edge: Rc<Edge>, closed: Vec<Front>, idle: impl FnOnce()) {
 async fn tell_when_idle(edge: Rc<Edge>, idle: impl FnOnce()) {
     while edge.connections() > 0 {
         edge.core.sleep_until(edge.core.now() + Duration::from_millis(limits::DRAIN_LOOK_MS)).await;
-        // A connection may have become idle since, between two requests.
-        edge.core.expire_idle();
     }
     idle();
 }

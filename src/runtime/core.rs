@@ -176,10 +176,9 @@ impl Core {
         .await;
     }
 
-    /// Ends the wait of every stream in [`Stream::idle`], as if its time had passed.
-    pub fn expire_idle(&self) {
-        self.0.busy.set(true);
-        self.driver(|d| d.expire_idle());
+    /// Lets no stream that waits in [`Stream::idle`] wait on for longer than `within`.
+    pub fn hasten_idle(&self, within: Duration) {
+        self.driver(|d| d.hasten_idle(d.tick_after(within)));
     }
 
     /// Breaks the stream that had a place in one of its lives, whatever its owner waits for: each wait ends with

@@ -61,7 +61,7 @@ impl Stream {
     /// Waits, marked as idle; true once octets have come, false if the peer has sent FIN. Holds no buffer meanwhile.
     ///
     /// # Errors
-    /// The stream broke; or `timeout` passed, or [`Core::expire_idle`] was called.
+    /// The stream broke; or `timeout` passed, or what [`Core::hasten_idle`] left of it.
     pub async fn idle(&self, timeout: Duration) -> Result<bool, Fault> {
         self.core.driver(|d| d.set_deadline(self.slot, d.tick_after(timeout)));
         poll_fn(|cx| self.core.driver(|d| d.poll_idle(self.slot, cx.waker()))).await

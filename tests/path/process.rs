@@ -207,6 +207,43 @@ fn a_drain_cuts_off_no_client_that_has_connected() {
     assert_eq!(router.part.wait_exit(SOON).code(), Some(0), "{}", router.part.said());
 }
 
+/// Asks on one connection, at a pace of its own, until an answer says that it is the last; how many answers came.
+fn ask_on(router: &Router, pause: Duration, answered: &AtomicUsize) -> Result<(), String> {
+    let mut client = router.connect();
+    loop {
+        client
+            .send("POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1\r\n\r\nx")
+            .map_err(|error| error.to_string())?;
+        let got = client.response().map_err(|cut| format!("{cut:?} with {pause:?} between requests"))?;
+        if got.status != 200 {
+            return Err(format!("answered {}", got.status));
+        }
+        answered.fetch_add(1, Ordering::Relaxed);
+        if got.head.get("connection") == Some("close") {
+            return Ok(());
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+#[test]
+fn a_drain_answers_what_busy_connections_have_on_the_way() {
+    let origin = Origin::saying("a");
+    let mut router = Setup::to(&[origin.address]).start();
+    let answered = AtomicUsize::new(0);
+    let outcomes: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let (router, answered) = (&router, &answered);
+        let clients: Vec<_> = (0..60)
+            .map(|n| scope.spawn(move || ask_on(router, Duration::from_millis(n), answered)))
+            .collect();
+        wait_until("requests are answered", || answered.load(Ordering::Relaxed) > 600);
+        router.part.signal("TERM");
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    assert_eq!(outcomes, vec![Ok(()); 60]);
+    assert_eq!(router.part.wait_exit(SOON).code(), Some(0), "{}", router.part.said());
+}
+
 #[test]
 fn the_admin_listener_drains_too() {
     let mut router = Setup::new().start();

@@ -93,7 +93,7 @@ impl Link {
         closed
     }
 
-    pub(super) fn close_all(&self, metrics: &CoreMetrics) {
+    fn close_all(&self, metrics: &CoreMetrics) {
         let kept = std::mem::take(&mut *self.kept.borrow_mut());
         kept.iter().for_each(|_| metrics.upstream_idle.dec());
     }

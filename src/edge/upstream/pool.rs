@@ -172,11 +172,6 @@ impl Pool {
             !link.is_empty() || Rc::strong_count(link) > 1
         });
     }
-
-    /// Closes every kept connection.
-    pub(in crate::edge) fn close_idle(&self) {
-        self.each_link(|link| link.close_all(&self.metrics));
-    }
 }
 
 /// A service that a request is for.

@@ -286,15 +286,6 @@ impl<K: Kernel> Driver<K> {
         Poll::Pending
     }
 
-    /// Lets the deadline of every idle slot pass now.
-    pub(crate) fn expire_idle(&mut self) {
-        for s in self.slots.iter_mut().filter(|s| s.phase == Phase::Open && s.has(flag::IDLE)) {
-            s.set(flag::TIMED_OUT);
-            s.wake_reader();
-            s.wake_writer();
-        }
-    }
-
     /// Breaks a stream in that life of its slot, whatever it is at: every wait on it ends with [`Fault::SEVERED`], and it
     /// closes with a reset; one whose owner has let go, at once.
     pub(crate) fn sever(&mut self, slot: u32, life: u32) -> Severed {

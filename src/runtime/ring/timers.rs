@@ -2,7 +2,7 @@
 
 use super::driver::Driver;
 use super::kernel::Kernel;
-use super::slot::{NEVER, Phase, flag};
+use super::slot::{NEVER, Phase, Slot, flag};
 use crate::limits;
 use std::time::Duration;
 
@@ -17,6 +17,17 @@ impl<K: Kernel> Driver<K> {
         s.clear(flag::TIMED_OUT);
         if tick < s.in_wheel {
             s.in_wheel = self.wheel.insert(slot, tick);
+        }
+    }
+
+    /// Brings the deadline of every idle slot forward to `tick`, unless it is earlier or has passed.
+    pub(crate) fn hasten_idle(&mut self, tick: u32) {
+        let is_later = |s: &Slot| s.deadline > tick && !s.has(flag::TIMED_OUT);
+        for slot in 0u32.. {
+            let Some(s) = self.slots.get(slot as usize) else { break };
+            if s.phase == Phase::Open && s.has(flag::IDLE) && is_later(s) {
+                self.set_deadline(slot, tick);
+            }
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) enum Action {
     SetDeadline(u8, u16),
     ClearDeadline(u8),
     Release(u8, bool),
-    ExpireIdle,
+    HastenIdle(u16),
     AwaitBell,
     // The peers.
     PeerConnects(u8, u8),
@@ -87,7 +87,7 @@ pub(super) fn action() -> impl Strategy<Value = Action> {
         4 => (n(), any::<bool>()).prop_map(|(pick, reset)| Release(pick, reset)),
     ];
     let rare = prop_oneof![
-        Just(ExpireIdle),
+        (0u16..3000).prop_map(HastenIdle),
         Just(AwaitBell),
         Just(Ring),
         prop_oneof![0u16..60, 1900u16..2300].prop_map(Hog),

@@ -22,7 +22,7 @@ impl World {
             Action::StopListening(number) => self.stop_listening(number),
             Action::Accept(number) => self.accept(number),
             Action::Connect => self.connect(),
-            Action::ExpireIdle => self.expire_idle(),
+            Action::HastenIdle(ticks) => self.hasten_idle(u32::from(ticks)),
             Action::AwaitBell => self.await_bell(),
             Action::GiveBack(number) if !self.held.is_empty() => {
                 let held = self.held.swap_remove(usize::from(number) % self.held.len());
@@ -275,12 +275,14 @@ impl World {
         }
     }
 
-    fn expire_idle(&mut self) {
-        self.driver.expire_idle();
-        for owner in self.streams.iter_mut().filter(|owner| owner.idle) {
-            owner.due |= self.driver.slots[owner.slot as usize].phase == Phase::Open;
+    fn hasten_idle(&mut self, ticks: u32) {
+        let tick = self.driver.tick + ticks;
+        self.driver.hasten_idle(tick);
+        for owner in self.streams.iter_mut().filter(|owner| owner.idle && !owner.due) {
+            if self.driver.slots[owner.slot as usize].phase == Phase::Open {
+                owner.deadline = Some(owner.deadline.map_or(tick, |deadline| deadline.min(tick)));
+            }
         }
-        self.check();
     }
 
     fn await_bell(&mut self) {
