@@ -312,8 +312,9 @@ fn the_process_log_s_level_changes_at_run_time() {
     let mut router = Setup::new().start();
     let put = |level: &str| {
         let length = level.len();
-        Wire::connect(router.admin)
-            .ask(format!("PUT /v1/log-level HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{level}"))
+        Wire::connect(router.admin).ask(format!(
+            "PUT /v1/log-level HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {length}\r\n\r\n{level}"
+        ))
     };
     assert_eq!(router.admin("/v1/log-level").json()["level"], "info");
     assert_eq!((put("loud").status, put("").status, put(&"x".repeat(2000)).status), (422, 422, 413));

@@ -89,8 +89,10 @@ fn a_kernel_without_descriptors() {
     wait_for("the pause is counted", wait::PATIENCE, || {
         assert_eq!(router.part.has_ended(), None, "{}", router.part.said());
         pause(std::time::Duration::from_millis(100));
-        let exposition =
-            scrapes.pop().expect("it takes less than these").ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        let exposition = scrapes
+            .pop()
+            .expect("it takes less than these")
+            .ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
         let pauses =
             exposition.text().lines().filter(|line| line.starts_with("ringway_ring_accept_pauses_total"));
         pauses.map(|line| line.ends_with(" 0")).any(|none| !none).then_some(())

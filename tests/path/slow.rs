@@ -166,14 +166,14 @@ fn slow_clients_of_the_admin_listener_delay_nobody() {
     let router = Setup::to(&[origin.address]).start();
     let mut slow: Vec<Wire> = (0..32).map(|_| Wire::connect(router.admin)).collect();
     for client in &mut slow {
-        client.send("GET /metrics HTTP/1.1\r\nHost: ad").unwrap();
+        client.send("GET /metrics HTTP/1.1\r\nHost: local").unwrap();
     }
     for _ in 0..20 {
         assert_eq!(router.connect().ask("GET / HTTP/1.1\r\nHost: a.test\r\n\r\n").status, 200);
         assert_eq!(router.admin("/healthz").text(), "alive\n");
     }
     // They are cut in the end, and those that go on in time are answered.
-    slow[0].send("min\r\n\r\n").unwrap();
+    slow[0].send("host\r\n\r\n").unwrap();
     assert_eq!(slow[0].response().unwrap().status, 200);
     assert!(matches!(slow[1].response(), Err(Cut::Closed | Cut::Reset)));
 }

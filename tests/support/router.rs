@@ -64,12 +64,13 @@ impl Router {
     /// Has the file read again; what came of it.
     #[track_caller]
     pub fn reload(&self) -> Response {
-        Wire::connect(self.admin).ask("POST /v1/reload HTTP/1.1\r\nHost: admin\r\nContent-Length: 0\r\n\r\n")
+        Wire::connect(self.admin)
+            .ask("POST /v1/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
     }
 
     #[track_caller]
     pub fn admin(&self, path: &str) -> Response {
-        Wire::connect(self.admin).ask(format!("GET {path} HTTP/1.1\r\nHost: admin\r\n\r\n"))
+        Wire::connect(self.admin).ask(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }
 
     /// The sum of a metric's series.

@@ -1,6 +1,7 @@
 //! The admin listener: plain HTTP on loopback, on a thread of its own. Whatever happens here delays no request.
 
 mod connection;
+mod host;
 mod routes;
 mod state;
 
@@ -8,6 +9,7 @@ use super::registry::{Exposition, Registry};
 use crate::feed::GuardDesk;
 use crate::limits::{SLOW_LOOK_MS, TOP_LOOK_MS};
 use connection::{Bounded, Bounds};
+use host::IsLoopback;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -116,11 +118,12 @@ impl AdminListener {
                 let _context = runtime.enter();
                 Bounded::new(tokio::net::TcpListener::from_std(self.socket)?, bounds, Arc::clone(&registry))
             };
-            let router = routes::router(Shown {
+            let shown = Shown {
                 exposition: Exposition::new(Arc::clone(&admin.registry)),
                 admin,
                 started: Instant::now(),
-            });
+            };
+            let router = routes::router(shown, IsLoopback(self.address.ip().is_loopback()));
             let (stop, stopped) = oneshot::channel();
             let serve = move || {
                 runtime.spawn(async move { axum::serve(listener, router).await });

@@ -1,5 +1,6 @@
 //! What the admin listener answers.
 
+use super::host::{self, IsLoopback};
 use super::{Reloaded, Shown, TellJson, state};
 use crate::feed::{DeskError, Meant, Rule};
 use crate::limits::{ADMIN_BODY_OCTETS, ADMIN_RELOAD_MS, GUARD_RECORDED_MS};
@@ -9,7 +10,7 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::header::{CONNECTION, CONTENT_TYPE as CONTENT_TYPE_FIELD, HeaderValue, ORIGIN};
 use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::middleware::map_response;
+use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use ringway_state::id::ServiceId;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-pub(super) fn router(shown: Shown) -> Router {
+pub(super) fn router(shown: Shown, is_loopback: IsLoopback) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(|| async { "alive\n" }))
@@ -37,6 +38,7 @@ pub(super) fn router(shown: Shown) -> Router {
         .route("/v1/log-level", get(log_level).put(set_log_level))
         .layer(DefaultBodyLimit::max(ADMIN_BODY_OCTETS))
         .with_state(Arc::new(shown))
+        .layer(from_fn_with_state(is_loopback, host::check))
         .layer(map_response(close))
 }
 
@@ -231,7 +233,7 @@ async fn close(mut response: Response) -> Response {
     response
 }
 
-fn json_answer(status: StatusCode, value: &Value) -> Response {
+pub(super) fn json_answer(status: StatusCode, value: &Value) -> Response {
     answer(status, JSON, value)
 }
 

@@ -310,6 +310,44 @@ fn garbage_costs_its_own_connection() {
     served.thread.stop();
 }
 
+/// A request for what is alive whose head has these lines.
+fn alive(address: SocketAddr, version: &str, fields: &str) -> String {
+    let mut stream = connect(address);
+    write!(stream, "GET /healthz HTTP/{version}\r\n{fields}\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_page_whose_name_was_made_to_mean_loopback_reads_nothing() {
+    let served = served(Bounds::default());
+    let status = |version, fields: &str| {
+        let answer = alive(served.thread.address(), version, fields);
+        assert!(answer.contains("\r\nconnection: close\r\n"), "{answer}");
+        answer[9..12].parse::<u16>().unwrap()
+    };
+    for own in [
+        "127.0.0.1",
+        "127.0.0.1:9180",
+        "[::1]:9180",
+        "localhost",
+        "LocalHost:9180",
+        "edge.localhost",
+        "10.1.2.3",
+    ] {
+        assert_eq!(status("1.1", &format!("Host: {own}\r\n")), 200, "{own}");
+    }
+    for other in ["rebound.example", "localhost.example:9180", "notlocalhost", "127.0.0.1.example"] {
+        assert_eq!(status("1.1", &format!("Host: {other}\r\n")), 421, "{other}");
+    }
+    for none in ["", "Host:\r\n", "Host: a b\r\n", "Host: localhost\r\nHost: localhost\r\n"] {
+        assert_eq!(status("1.1", none), 400, "{none:?}");
+    }
+    assert_eq!(status("1.0", ""), 200);
+    served.thread.stop();
+}
+
 #[test]
 fn a_taken_address_is_named_with_the_mending() {
     let taken = TcpListener::bind(ANY).unwrap();
