@@ -6,7 +6,7 @@ use super::core::Edge;
 use super::failure::Failure;
 use crate::config::{Paths, RequestLimits};
 use crate::observe::Reason;
-use crate::proto::http1::{Framing, HeadError, Known, Parsed, RequestHead, ResponseHead, Scheme};
+use crate::proto::http1::{Framing, HeadError, Parsed, RequestHead, ResponseHead, Scheme};
 use crate::proto::path::NormalPath;
 use crate::proto::trace::{RequestId, TraceContext};
 use crate::runtime::Fault;
@@ -38,8 +38,7 @@ impl Identity {
     }
 
     fn of(edge: &Edge, scratch: &Scratch) -> Identity {
-        let field = scratch.head.fields().find(Known::Traceparent);
-        let inbound = field.map(|field| field.value(&scratch.octets));
+        let inbound = scratch.head.traceparent(&scratch.octets);
         let mut ids = edge.ids.borrow_mut();
         Identity { request_id: ids.request_id(), trace: TraceContext::begin(inbound, false, &mut ids) }
     }

@@ -191,6 +191,13 @@ impl Field {
         self.value.within(octets)
     }
 
+    /// `Name: value` without white space that means nothing.
+    #[inline]
+    pub(super) fn is_plainly_spaced(&self, octets: &[u8]) -> bool {
+        let between = octets.get(self.name.end()..self.value.start());
+        between == Some(b": ") && octets.get(self.value.end()) == Some(&b'\r')
+    }
+
     /// First octet of the field's line.
     pub(super) fn line_start(&self) -> usize {
         self.name.start()

@@ -1,6 +1,7 @@
 //! How long a body is: RFC 9112, 6. The one place where Content-Length and Transfer-Encoding are read.
 
 use super::error::HeadError;
+use super::field::Field;
 
 /// HTTP/1.0 or HTTP/1.1; no other minor version is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,13 +72,14 @@ impl FramingFields {
     }
 }
 
-/// A Content-Length value has no leading zeros, which some take for the mark of an octal number.
+/// A Content-Length line that every recipient reads alike: one space before its value, none behind it, and no leading zeros,
+/// which some take for the mark of an octal number.
 #[inline]
-pub(super) fn is_canonical(digits: &[u8]) -> bool {
-    !matches!(digits, [b'0', _, ..])
+pub(super) fn is_plain_length(field: &Field, octets: &[u8]) -> bool {
+    field.is_plainly_spaced(octets) && !matches!(field.value(octets), [b'0', _, ..])
 }
 
-/// Appends a Content-Length line that says the same without them.
+/// Appends a Content-Length line that says the same plainly.
 #[cold]
 pub(super) fn write_length(out: &mut Vec<u8>, digits: &[u8]) {
     let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();

@@ -3,37 +3,68 @@
 
 use super::field::Known;
 
-/// Names that no trailer may bear, in lower case: message framing, routing, request modifiers, authentication, response
-/// control data, and how content is to be read (RFC 9110, 6.5.1). Those that a gateway acts on anyway are of
-/// [`Known`], the conditions all begin with `if-`.
-const FORBIDDEN: [&str; 20] = [
+/// Names that no trailer may bear, in lower case: routing, request modifiers, authentication, response control data, and how
+/// content is to be read (RFC 9110, 6.5.1); and those by which origins let a client's word stand for the method, the target
+/// or the address. Those that a gateway acts on anyway are of [`Known`].
+const FORBIDDEN: [&str; 27] = [
     "age",
     "authorization",
     "cache-control",
-    "content-encoding",
-    "content-location",
-    "content-range",
-    "content-type",
     "cookie",
     "expires",
+    "from",
+    "idempotency-key",
     "location",
+    "origin",
     "pragma",
-    "proxy-authenticate",
-    "proxy-authorization",
+    "prefer",
+    "priority",
     "range",
+    "referer",
     "retry-after",
     "set-cookie",
+    "strict-transport-security",
     "trailer",
+    "true-client-ip",
+    "user-agent",
     "vary",
     "via",
     "www-authenticate",
+    "x-client-ip",
+    "x-host",
+    "x-method-override",
+    "x-real-ip",
 ];
 
-/// Whether a trailer of this name, a token, may go on.
+/// Families of such names: conditions, negotiation, what describes content, rules for web pages, and the like.
+const FORBIDDEN_STARTS: [&str; 9] = [
+    "accept",
+    "access-control-",
+    "content-",
+    "if-",
+    "proxy-",
+    "sec-",
+    "x-http-",
+    "x-original-",
+    "x-rewrite-",
+];
+
+/// What can be known of content only when it has been sent (RFC 9530, 2).
+const CONTENT_DIGEST: &str = "content-digest";
+
+/// Whether a trailer of this name, a token, may go on. With `_` for `-` it is the same name to CGI.
 pub(super) fn may_pass(name: &[u8]) -> bool {
-    let is_condition = name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"if-"));
-    let is_forbidden = || FORBIDDEN.iter().any(|forbidden| name.eq_ignore_ascii_case(forbidden.as_bytes()));
-    Known::of(name) == Known::Other && !is_condition && !is_forbidden()
+    let is = |wanted: &&str| begins(name, wanted) && name.len() == wanted.len();
+    let is_forbidden = || FORBIDDEN.iter().any(is);
+    let is_of_family = || FORBIDDEN_STARTS.iter().any(|start| begins(name, start)) && !is(&CONTENT_DIGEST);
+    Known::of(name) == Known::Other && !is_forbidden() && !is_of_family()
+}
+
+/// Whether a name begins so, but for case and with `_` for `-`.
+fn begins(name: &[u8], start: &str) -> bool {
+    let fold = |octet: &u8| if *octet == b'_' { b'-' } else { octet.to_ascii_lowercase() };
+    name.len() >= start.len()
+        && name.iter().map(fold).zip(start.bytes()).all(|(octet, wanted)| octet == wanted)
 }
 
 /// Field names that stop with their connection (RFC 9110, 7.6.1), for when the head is no longer at hand.

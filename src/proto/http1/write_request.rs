@@ -2,7 +2,7 @@
 //! connection, plus what the gateway vouches for. Untouched lines that lie together are copied together.
 
 use super::field::{Field, Known};
-use super::framing::{Framing, Version, is_canonical, write_length};
+use super::framing::{Framing, Version, is_plain_length, write_length};
 use super::request::RequestHead;
 use crate::proto::trace::{RequestId, TraceContext};
 
@@ -99,7 +99,7 @@ fn is_kept(
     let kept = match field.known() {
         Known::Other | Known::Date | Known::Via => true,
         // Without these the origin would read another message; they cannot be nominated.
-        Known::ContentLength => return is_canonical(field.value(octets)),
+        Known::ContentLength => return is_plain_length(field, octets),
         Known::Host => return !head.has_absolute_target(),
         Known::Expect => head.version() == Version::Http11,
         // One less goes on.
@@ -152,8 +152,10 @@ fn add_forwarding(out: &mut Vec<u8>, head: &RequestHead, octets: &[u8], edits: &
         from_peer.iter().filter(move |field| field.known() == known && !head.nominates(field, octets))
     };
     out.extend_from_slice(b"X-Forwarded-For: ");
-    for field in from_peer(Known::XForwardedFor) {
-        out.extend_from_slice(field.value(octets));
+    for said in
+        from_peer(Known::XForwardedFor).map(|field| field.value(octets)).filter(|said| !said.is_empty())
+    {
+        out.extend_from_slice(said);
         out.extend_from_slice(b", ");
     }
     out.extend_from_slice(edits.client_address);

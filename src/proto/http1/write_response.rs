@@ -1,7 +1,7 @@
 //! The response head as it goes to the client, and how its body must be sent.
 
 use super::field::{Field, Known};
-use super::framing::{Framing, Version, is_canonical, write_length};
+use super::framing::{Framing, Version, is_plain_length, write_length};
 use super::response::ResponseHead;
 use crate::proto::date::HttpDate;
 use crate::proto::trace::RequestId;
@@ -104,7 +104,7 @@ fn may_tell_length(head: &ResponseHead) -> bool {
 #[inline]
 fn is_kept(field: &Field, head: &ResponseHead, octets: &[u8], upgrade: bool) -> bool {
     let kept = match field.known() {
-        Known::ContentLength => return may_tell_length(head) && is_canonical(field.value(octets)),
+        Known::ContentLength => return may_tell_length(head) && is_plain_length(field, octets),
         Known::Upgrade => return upgrade,
         Known::Connection
         | Known::Http2Settings

@@ -412,3 +412,30 @@ fn responses() {
         );
     }
 }
+
+#[test]
+fn a_length_goes_on_in_one_spelling() {
+    for spelled in [
+        "Content-Length: 5",
+        "content-length:5",
+        "Content-Length:\t5",
+        "Content-Length:  5",
+        "Content-Length: 5\t",
+        "Content-Length: 005",
+    ] {
+        let request = format!("POST / HTTP/1.1\r\nHost: a\r\n{spelled}\r\nX-Next: 1\r\n\r\n");
+        let (written, ..) = rewrite_request(request.as_bytes(), false, false);
+        let lengths = |head: &[u8]| {
+            let lines = lines(head).into_iter().map(|line| line.to_ascii_lowercase());
+            lines
+                .filter(|line| line.starts_with("content-length") || line.starts_with("x-next"))
+                .collect::<Vec<_>>()
+        };
+        let mut wanted = ["content-length: 5", "x-next: 1"];
+        assert_eq!(lengths(&written), wanted, "{spelled:?}");
+        let response = format!("HTTP/1.1 200 OK\r\nX-Next: 1\r\n{spelled}\r\n\r\n");
+        let (written, _) = rewrite_response(response.as_bytes(), Method::Get, Version::Http11);
+        wanted.reverse();
+        assert_eq!(lengths(&written), wanted, "{spelled:?}");
+    }
+}
