@@ -3,8 +3,10 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread::{self, sleep};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+use super::background;
 
 /// Clients of each neighbour, and how often each asks while it gets answers.
 const CLIENTS: usize = 32;
@@ -33,7 +35,7 @@ impl Crowd {
         for (host, _) in services {
             for _ in 0..CLIENTS {
                 let (host, count) = (host.clone(), Arc::clone(&count));
-                thread::spawn(move || ask(router, &host, &count));
+                background::spawn(move || ask(router, &host, &count));
             }
         }
         Self { count }

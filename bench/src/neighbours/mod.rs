@@ -1,6 +1,7 @@
 //! Whether a service in trouble is felt by the others: the latency of a thousand healthy services at half load,
 //! in windows that take turns. In half of them three neighbours on the same core are healthy too; in the others one takes
 //! 2 s for each answer, one swallows connections and one resets them.
+mod background;
 mod crowd;
 mod troubled;
 

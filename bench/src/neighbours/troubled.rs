@@ -2,11 +2,12 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, sleep};
+use std::thread::sleep;
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Socket, Type};
 
+use super::background;
 use crate::failure::Failure;
 
 /// How long the slow one takes.
@@ -24,8 +25,7 @@ enum Kind {
     Resetting,
 }
 
-/// Whether they are in trouble. Who waits for its end sleeps: threads that look again and again would take from the CPU that
-/// they share with the generator what is then measured as the router's.
+/// Whether they are in trouble. Who waits for its end sleeps.
 #[derive(Default)]
 struct Trouble {
     now: Mutex<bool>,
@@ -66,7 +66,7 @@ impl Troubled {
             socket.listen(if kind == Kind::Swallowing { BACKLOG } else { 1024 })?;
             let listener = TcpListener::from(socket);
             let (address, trouble) = (listener.local_addr()?, Arc::clone(&trouble));
-            thread::spawn(move || serve(&listener, kind, &trouble));
+            background::spawn(move || serve(&listener, kind, &trouble));
             Ok(address)
         };
         let addresses = [Kind::Slow, Kind::Swallowing, Kind::Resetting].into_iter().map(start);
@@ -97,7 +97,7 @@ fn serve(listener: &TcpListener, kind: Kind, trouble: &Arc<Trouble>) {
         }
         if let Ok((stream, _)) = listener.accept() {
             let trouble = Arc::clone(trouble);
-            thread::spawn(move || talk(stream, kind, &trouble));
+            background::spawn(move || talk(stream, kind, &trouble));
         }
     }
 }
