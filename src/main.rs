@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use ringway::cli::{self, Command, Exit};
 use ringway::observe::process_log::{self, Level, event};
-use ringway::{config, ctl, edge};
+use ringway::{config, ctl, edge, runtime};
 
 fn main() -> ExitCode {
+    runtime::outlive_full_files();
     let mut out = Told { out: io::stdout().lock(), failed: None };
     let exit = match cli::parse(std::env::args_os()) {
         Ok(command) => act(command, &mut out),

@@ -27,7 +27,7 @@ pub use lag::{LAG_ENDS_US, LagStats, Stall};
 pub use mailbox::{Receiver, Sender};
 pub use resident::keep_code;
 pub use ring::{Fault, RingStats, Severed};
-pub use signals::{Signal, on_signal};
+pub use signals::{Signal, on_signal, outlive_full_files};
 pub use stream::{Chunk, Listener, Stream};
 pub use unix_listener::UnixListener;
 pub use watch::{FileWatch, Waker};

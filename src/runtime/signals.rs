@@ -1,8 +1,9 @@
 //! Signals, taken on a thread of their own.
 
 use std::io;
+use std::sync::Arc;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// What an operator may ask for by signal.
@@ -41,4 +42,12 @@ pub fn on_signal(signals: &'static [Signal], mut act: impl FnMut(Signal) + Send 
         }
     })?;
     Ok(())
+}
+
+/// From now on a file that may not grow any more (RLIMIT_FSIZE) is an error of whoever writes to it, as a full disk is
+/// (EFBIG), and not the process's end.
+pub fn outlive_full_files() {
+    // A handler, since ignoring takes unsafe code; nobody looks at its flag. The kernel refuses it no process, and one that
+    // it did refuse is as it was.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }

@@ -136,6 +136,36 @@ fn a_full_disk_stops_no_request() {
     assert_eq!(lost["ringway.lines"], written);
 }
 
+/// A limit on the size of files (RLIMIT_FSIZE) is to the log what a full disk is, and a new file ends it.
+#[test]
+fn a_log_that_may_not_grow_stops_no_request() {
+    const MOST: u64 = 4096;
+    let origin = Origin::saying("fine");
+    let limit = format!("--fsize={MOST}");
+    let mut router = Setup::to(&[origin.address]).under(["prlimit", &limit]).start();
+    let log = router.folder().join("access.log");
+    let mut client = router.connect();
+    wait_until("the failure is counted", || {
+        assert_eq!(client.ask(GET).status, 200);
+        router.metric("ringway_log_write_failures_total") > 0
+    });
+    assert_eq!(std::fs::metadata(&log).unwrap().len(), MOST);
+    assert!(router.part.said().contains("the access log cannot be written"), "{}", router.part.said());
+    // As after a crash: the file is as large as it may be before the first line.
+    drop(client);
+    router = router.start_again();
+    let mut client = router.connect();
+    assert_eq!(client.ask(GET).status, 200);
+    wait_until("it fails again", || router.metric("ringway_log_write_failures_total") > 0);
+    assert_eq!((client.ask(GET).status, router.admin("/readyz").status), (200, 200));
+    std::fs::rename(&log, router.folder().join("access.log.1")).unwrap();
+    router.part.signal("USR1");
+    wait_until("both are in the new file", || router.log().len() == 2);
+    drop(client);
+    router.part.signal("TERM");
+    assert_eq!(router.part.wait_exit(wait::PATIENCE).code(), Some(0), "{}", router.part.said());
+}
+
 #[test]
 fn a_renamed_log_is_begun_anew() {
     let origin = Origin::saying("fine");
