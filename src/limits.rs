@@ -324,6 +324,13 @@ pub const LOG_BUSY_OCTETS: usize = LOG_RING_OCTETS / 8;
 /// How long after a failed write it tries again, and how often it asks whether its file was renamed, in milliseconds.
 pub const LOG_RETRY_MS: u64 = 1_000;
 
+// Process log.
+/// Octets that wait for its thread; lines beyond are dropped (ringway_process_log_dropped_total). Room for every mistake of a
+/// file.
+pub const PROCESS_LOG_OCTETS: usize = 1 << 20;
+/// How long the end of the process waits for its last lines to be written, in milliseconds.
+pub const PROCESS_LOG_END_MS: u64 = 1_000;
+
 // Loop lag, slow requests.
 /// A turn that takes so long is a stall, in milliseconds.
 pub const STALL_MS: u64 = 20;

@@ -91,12 +91,25 @@ impl<W: Write> Write for Told<W> {
     }
 }
 
+/// Whoever reads what the process says may be slow, or have stopped: its end waits a moment for the last of it.
 fn run(path: &Path) -> Exit {
     process_log::install_panic_hook();
+    if let Err(error) = process_log::start() {
+        let mend = "raise the limits on threads and descriptors (ulimit -u, ulimit -n)";
+        process_log::refuse(&format!("ringway: cannot start the process log's thread: {error}; {mend}"));
+        return Exit::MachineLacks;
+    }
+    runtime::before_abort(process_log::end);
+    let exit = serve(path);
+    process_log::end();
+    exit
+}
+
+fn serve(path: &Path) -> Exit {
     let config = match config::load(path) {
         Ok(config) => config,
         Err(mistakes) => {
-            let _ = writeln!(io::stderr(), "{mistakes}");
+            process_log::refuse(&mistakes.to_string());
             return Exit::WrongInput;
         }
     };
@@ -109,7 +122,7 @@ fn run(path: &Path) -> Exit {
         Err(error) => {
             let exit = if error.is_of_machine() { Exit::MachineLacks } else { Exit::WrongInput };
             let who = if error.names_its_line() { "" } else { "ringway: " };
-            let _ = writeln!(io::stderr(), "{who}{error}");
+            process_log::refuse(&format!("{who}{error}"));
             exit
         }
     }

@@ -2,12 +2,13 @@
 //!
 //! A core owns one [`CoreMetrics`] and one [`access::LogSink`]. The [`admin`] thread reads the former when it is
 //! scraped ([`Registry`]); the log's thread drains the latter ([`access::LogWriter`]). What the process itself has
-//! to say goes to stderr, as JSON lines too ([`process_log`]).
+//! to say goes to stderr, as JSON lines too, by a thread of its own ([`process_log`]).
 
 pub mod access;
 pub mod admin;
 mod cell;
 mod config_stats;
+mod drain;
 mod errors;
 mod feed_stats;
 mod histogram;

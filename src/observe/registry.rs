@@ -12,6 +12,7 @@ use super::histogram::{self, Reading};
 use super::metrics::{ByClass, CoreMetrics, Scalar, Value};
 use super::name_stats::NameStats;
 use super::process::ProcessFigures;
+use super::process_log::{self, ProcessLogStats};
 use super::readiness::Readiness;
 use super::reason::Reason;
 use super::slow::SlowNotes;
@@ -237,7 +238,13 @@ impl Registry {
             "Writes to the access log that failed; what they held is tried again, what comes in is dropped.";
         single_count(out, "ringway_log_write_failures", help, failures)?;
         let help = "Lines of the access log cut off in a file that failed, when another was begun.";
-        single_count(out, "ringway_log_torn", help, self.log.torn.get())
+        single_count(out, "ringway_log_torn", help, self.log.torn.get())?;
+        let ProcessLogStats { dropped, write_failures } = process_log::stats();
+        let help =
+            "Lines of the process log that found no room: nobody reads stderr, or what it is takes nothing.";
+        single_count(out, "ringway_process_log_dropped", help, dropped)?;
+        let help = "Writes to stderr that failed; what they held is tried again.";
+        single_count(out, "ringway_process_log_write_failures", help, write_failures)
     }
 
     fn state(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -307,11 +307,22 @@ impl<F: Future<Output = ()>> Future for Contained<F> {
     }
 }
 
+static BEFORE_ABORT: OnceLock<fn()> = OnceLock::new();
+
+/// From now on `last` is called before a panic in a ring driver ends the process, so that what it said is seen. The first one
+/// named is.
+pub fn before_abort(last: fn()) {
+    let _ = BEFORE_ABORT.set(last);
+}
+
 /// Ends the process if it is dropped, as it is when a panic unwinds past it.
 struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
     fn drop(&mut self) {
+        if let Some(last) = BEFORE_ABORT.get() {
+            last();
+        }
         std::process::abort();
     }
 }

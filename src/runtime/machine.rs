@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::ring::kernel::{Kernel, Kind, Op, Token, Wait};
@@ -149,13 +150,16 @@ pub fn cpus() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-/// Leaves these CPUs to others: the calling thread, and those that it starts from now on, run on the rest. Where there is no
-/// rest, they stay where they are.
+/// Leaves these CPUs to others: the threads that there are, and those that they start from now on, run on the rest. Where
+/// there is no rest, they stay where they are.
 pub fn leave(cpus: &[usize]) {
     let mut rest = sched_getaffinity(None).unwrap_or_default();
     cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| rest.unset(*cpu));
-    // The kernel refuses an empty set.
-    let _ = sched_setaffinity(None, &rest);
+    for thread in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let number = thread.file_name().to_str().and_then(|name| name.parse().ok());
+        // The kernel refuses an empty set.
+        let _ = number.and_then(Pid::from_raw).map(|thread| sched_setaffinity(Some(thread), &rest));
+    }
 }
 
 /// How often the calling thread has waited for the disk to bring a page of memory.

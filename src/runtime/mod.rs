@@ -20,7 +20,7 @@ mod tests;
 pub mod unix_listener;
 mod watch;
 
-pub use core::Core;
+pub use core::{Core, before_abort};
 pub use executor::{CoreOptions, CoreThread, start};
 pub use idle::IdlePolicy;
 pub use lag::{LAG_ENDS_US, LagStats, Stall};

@@ -50,5 +50,6 @@ mod shares;
 mod slow;
 mod splits;
 mod state;
+mod stderr;
 mod unix_listeners;
 mod unix_sockets;

@@ -14,18 +14,24 @@ pub struct Part {
     said: PathBuf,
 }
 
+const SAID: &str = "stderr";
+
 impl Part {
     /// Starts `line`, the program first, in `dir`. `package` is what installs it on Debian. What the program says on
     /// stderr is kept, and shown if the test fails.
     pub fn start(line: &[String], package: &str, dir: &Path, stdout: Stdio) -> Part {
+        let stderr = File::create(dir.join(SAID)).expect("a temporary folder takes files");
+        Part::start_saying(line, package, dir, [stdout, stderr.into()])
+    }
+
+    /// The same with another place for what it says on stderr.
+    pub fn start_saying(line: &[String], package: &str, dir: &Path, [stdout, stderr]: [Stdio; 2]) -> Part {
         need(&line[0], package);
-        let said = dir.join("stderr");
-        let stderr = File::create(&said).expect("a temporary folder takes files");
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).args(line);
         command.current_dir(dir).stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let child = command.spawn().unwrap_or_else(|e| lacking("setpriv", "util-linux", &e));
-        Part { child, said }
+        Part { child, said: dir.join(SAID) }
     }
 
     pub fn pid(&self) -> u32 {

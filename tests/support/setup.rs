@@ -18,6 +18,7 @@ pub struct Setup {
     config: Value,
     under: Vec<String>,
     stdout: Option<Stdio>,
+    stderr: Option<Stdio>,
 }
 
 impl Setup {
@@ -32,7 +33,7 @@ impl Setup {
             "access_log": { "path": dir.path().join("access.log"), "success_sample": 1 },
             "services": [],
         });
-        Setup { address, admin, dir, config, under: Vec::new(), stdout: None }
+        Setup { address, admin, dir, config, under: Vec::new(), stdout: None, stderr: None }
     }
 
     pub fn service(self, id: &str, hosts: &[&str], endpoints: &[SocketAddr]) -> Setup {
@@ -118,6 +119,12 @@ impl Setup {
         self
     }
 
+    /// Where the router's standard error goes; else to a file, from which [`Part::said`] has it.
+    pub fn stderr(mut self, stderr: impl Into<Stdio>) -> Setup {
+        self.stderr = Some(stderr.into());
+        self
+    }
+
     /// Writes the configuration and tells where.
     pub fn write(&self) -> PathBuf {
         let file = self.dir.path().join("edge.yaml");
@@ -131,7 +138,10 @@ impl Setup {
         let mut line = self.under.clone();
         line.extend([env!("CARGO_BIN_EXE_ringway"), "run", "--config", &config].map(str::to_owned));
         let stdout = self.stdout.take().unwrap_or_else(Stdio::null);
-        let part = Part::start(&line, "util-linux", self.dir.path(), stdout);
+        let part = match self.stderr.take() {
+            Some(stderr) => Part::start_saying(&line, "util-linux", self.dir.path(), [stdout, stderr]),
+            None => Part::start(&line, "util-linux", self.dir.path(), stdout),
+        };
         Router { address: self.address, admin: self.admin, part, setup: self }
     }
 

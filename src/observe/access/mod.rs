@@ -10,9 +10,10 @@ mod sink;
 mod writer;
 
 pub use field::{Field, Fields};
-pub use sink::{LogSink, LogSource, ring};
+pub use sink::{LogSink, ring};
 pub use writer::{LogError, LogReopener, LogStats, LogTarget, LogWriter};
 
+pub use super::drain::LogSource;
 use super::reason::Reason;
 use super::times::Times;
 use crate::proto::trace::RequestId;

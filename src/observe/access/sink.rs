@@ -7,10 +7,11 @@ use crate::limits::{
     LOG_HOST_OCTETS_MAX, LOG_ID_OCTETS_MAX, LOG_METHOD_OCTETS_MAX, LOG_PATH_OCTETS_MAX, LOG_RING_OCTETS,
     LOG_TASK_OCTETS_MAX, SLOW_RING_OCTETS,
 };
+use crate::observe::drain::LogSource;
 use crate::observe::timestamp::Clock;
 use crate::observe::{CoreMetrics, Reason, Stage, Times};
 use crate::runtime::Stall;
-use rtrb::{Consumer, Producer, RingBuffer};
+use rtrb::{Producer, RingBuffer};
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -26,9 +27,6 @@ pub struct LogSink {
     metrics: Arc<CoreMetrics>,
 }
 
-/// The other end, for the log's thread: whole lines, back to back.
-pub struct LogSource(pub(super) Consumer<u8>);
-
 /// Both ends of one core's log, and where slow requests and stalls are noted beside it. `metrics` are that core's; what is
 /// dropped is counted there.
 #[must_use]
@@ -37,17 +35,6 @@ pub fn ring(metrics: Arc<CoreMetrics>) -> (LogSink, LogSource, LogSource) {
     let (slow, notes) = RingBuffer::new(SLOW_RING_OCTETS);
     let sink = LogSink { line: Line::new(), clock: Clock::new(), ring, slow, metrics };
     (sink, LogSource(log), LogSource(notes))
-}
-
-impl LogSource {
-    /// Takes out what is there.
-    pub(crate) fn take(&mut self) -> Vec<u8> {
-        let Ok(chunk) = self.0.read_chunk(self.0.slots()) else { return Vec::new() };
-        let (first, second) = chunk.as_slices();
-        let octets = [first, second].concat();
-        chunk.commit_all();
-        octets
-    }
 }
 
 impl LogSink {

@@ -1,12 +1,9 @@
 //! The log's thread: drains all cores' rings into one file.
 
-mod drain;
-
-use super::sink::LogSource;
 use crate::limits::{LOG_BUSY_MS, LOG_BUSY_OCTETS, LOG_IDLE_MS, LOG_RETRY_MS};
 use crate::observe::Counter;
+use crate::observe::drain::{Drain, LogSource};
 use crate::observe::process_log::{Level, event};
-use drain::Drain;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -155,20 +152,17 @@ impl Work {
             self.change_file(failing);
             let turn = self.drain.turn(&mut self.target.file);
             self.stats.octets.add(turn.octets as u64);
-            // Whoever started us may have left standard output non-blocking; then its reader is only slow.
-            let full = turn.error.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::WouldBlock);
-            let error = turn.error.filter(|_| !full);
-            if error.is_some() {
+            if turn.error.is_some() {
                 self.stats.write_failures.inc();
             }
-            tell_changes(&mut failing, error.as_ref(), &self.target);
+            tell_changes(&mut failing, turn.error.as_ref(), &self.target);
             // A reader that is only slow gets the rest, for as long as the process waits for this thread.
-            if last && !full {
+            if last && !turn.is_full {
                 return tell_lost(self.drain.lines(), &self.target);
             }
-            thread::park_timeout(Duration::from_millis(match error {
+            thread::park_timeout(Duration::from_millis(match turn.error {
                 Some(_) => LOG_RETRY_MS,
-                None if full || turn.octets >= LOG_BUSY_OCTETS => LOG_BUSY_MS,
+                None if turn.is_full || turn.octets >= LOG_BUSY_OCTETS => LOG_BUSY_MS,
                 None => LOG_IDLE_MS,
             }));
         }

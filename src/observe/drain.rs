@@ -1,7 +1,21 @@
 //! From the rings to a writer, without tearing a line.
 
-use crate::observe::access::sink::LogSource;
+use rtrb::Consumer;
 use std::io::{self, ErrorKind, IoSlice, Write};
+
+/// A log's other end, for its thread: whole lines, back to back.
+pub struct LogSource(pub(super) Consumer<u8>);
+
+impl LogSource {
+    /// Takes out what is there.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let Ok(chunk) = self.0.read_chunk(self.0.slots()) else { return Vec::new() };
+        let (first, second) = chunk.as_slices();
+        let octets = [first, second].concat();
+        chunk.commit_all();
+        octets
+    }
+}
 
 /// The readers' ends of all rings, and where the last turn stopped.
 pub(super) struct Drain {
@@ -22,8 +36,17 @@ struct Torn {
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) octets: usize,
-    /// Why it stopped early.
+    /// It stopped early since there is no room now: whoever started us may have left a pipe non-blocking; its reader is only
+    /// slow.
+    pub(super) is_full: bool,
+    /// Why it stopped early otherwise.
     pub(super) error: Option<io::Error>,
+}
+
+impl Turn {
+    fn stopped(&self) -> bool {
+        self.is_full || self.error.is_some()
+    }
 }
 
 impl Drain {
@@ -50,6 +73,11 @@ impl Drain {
         std::mem::take(&mut self.in_line)
     }
 
+    /// Whether the rings hold nothing now.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sources.iter().all(|source| source.0.is_empty())
+    }
+
     /// Whole and begun lines that the rings hold now.
     pub(super) fn lines(&mut self) -> usize {
         let ends_in = |source: &mut LogSource| {
@@ -65,12 +93,12 @@ impl Drain {
     /// Writes what each ring holds now, one after another; what comes in meanwhile waits for the next turn, so that
     /// a busy core cannot hold up the others. After an error the next turn goes on where this one stopped.
     pub(super) fn turn(&mut self, out: &mut impl Write) -> Turn {
-        let mut turn = Turn { octets: 0, error: None };
+        let mut turn = Turn { octets: 0, is_full: false, error: None };
         if let Some(torn) = self.torn {
             self.write(torn, out, &mut turn);
         }
         for source in 0..self.sources.len() {
-            if turn.error.is_some() {
+            if turn.stopped() {
                 break;
             }
             // Producers publish whole lines, so what is there ends with one.
@@ -97,9 +125,10 @@ impl Drain {
                     turn.octets += written;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => turn.is_full = true,
                 Err(error) => turn.error = Some(error),
             }
-            if turn.error.is_some() {
+            if turn.stopped() {
                 let begun = left < octets || self.torn.is_some();
                 self.torn = begun.then_some(Torn { source, octets: left });
                 return;

@@ -1,15 +1,26 @@
 //! The process's own events, as JSON lines on stderr.
 //!
-//! Rare and synchronous: a core writes one only when a task of its own panicked.
+//! Once [`start`]ed, a thread of its own writes them, and nobody else ever waits for whoever reads stderr: what waits is
+//! bounded, what is more is dropped and counted, and the log says so where lines are missing. Before, as in commands that
+//! print and exit, whoever has something to say writes it.
+
+mod panics;
+mod writer;
+
+pub use panics::install_panic_hook;
+pub use writer::ProcessLogStats;
 
 use super::timestamp::Clock;
+use crate::limits::PROCESS_LOG_END_MS;
 use serde_json::Value;
-use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::panic::PanicHookInfo;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::AsFd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use writer::Writer;
 
 /// How much an event matters, least first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,16 +60,59 @@ pub fn level() -> Level {
     Level::ALL.into_iter().find(|level| *level as u8 == least).unwrap_or(Level::Info)
 }
 
+static WRITER: OnceLock<Writer> = OnceLock::new();
+
+/// From now on a thread writes what there is to say.
+///
+/// # Errors
+/// If there is no thread to be had, or no descriptor.
+pub fn start() -> io::Result<()> {
+    // By a descriptor of its own: std's has a lock, and whoever wrote to it would wait for the thread.
+    let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
+    // A second one has nothing to write.
+    let _ = WRITER.set(Writer::start(stderr)?);
+    Ok(())
+}
+
+/// Has what waits written; for the end of the process, since of what is said later nothing is. Gives up after
+/// [`PROCESS_LOG_END_MS`], as when nobody reads.
+pub fn end() {
+    if let Some(writer) = WRITER.get() {
+        writer.end(Duration::from_millis(PROCESS_LOG_END_MS));
+    }
+}
+
+/// What was lost so far; none before the [`start`].
+#[must_use]
+pub fn stats() -> ProcessLogStats {
+    WRITER.get().map(Writer::stats).unwrap_or_default()
+}
+
+/// Says why the process does not run, for who started it: lines that are no events.
+pub fn refuse(why: &str) {
+    why.lines().for_each(|line| put(&format!("{line}\n")));
+}
+
+fn put(line: &str) {
+    match WRITER.get() {
+        Some(writer) => writer.put(line),
+        // In one piece, so that lines of two threads do not mix. If stderr takes nothing, there is nobody to tell.
+        None => drop(io::stderr().lock().write_all(line.as_bytes())),
+    }
+}
+
 /// Writes one event. Field names are those of the Elastic Common Schema where it has one, `ringway.…` otherwise.
-/// Below the level that was [set](set_level) none is. If stderr takes nothing there is nobody to tell, and the event is lost.
+/// Below the level that was [set](set_level) none is.
 pub fn event(level: Level, message: &str, fields: &[(&str, Value)]) {
     if level < self::level() {
         return;
     }
+    put(&line(now_unix_ms(), level, message, fields));
+}
+
+fn now_unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let unix_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    // In one piece, so that lines of two threads do not mix.
-    let _ = std::io::stderr().lock().write_all(line(unix_ms, level, message, fields).as_bytes());
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn line(unix_ms: u64, level: Level, message: &str, fields: &[(&str, Value)]) -> String {
@@ -74,35 +128,6 @@ fn line(unix_ms: u64, level: Level, message: &str, fields: &[(&str, Value)]) -> 
     }
     line.push_str("}\n");
     line
-}
-
-/// From now on a panic is logged as an event, with its thread and place, and with a backtrace if `RUST_BACKTRACE`
-/// asks for one.
-pub fn install_panic_hook() {
-    std::panic::set_hook(Box::new(|panic| {
-        let backtrace = Backtrace::capture();
-        let thread = std::thread::current();
-        event(Level::Error, "panic", &panic_fields(panic, thread.name(), &backtrace));
-    }));
-}
-
-fn panic_fields(
-    panic: &PanicHookInfo<'_>,
-    thread: Option<&str>,
-    backtrace: &Backtrace,
-) -> Vec<(&'static str, Value)> {
-    let mut fields = vec![
-        ("error.message", panic.payload_as_str().unwrap_or("(not text)").into()),
-        ("process.thread.name", thread.unwrap_or("(unnamed)").into()),
-    ];
-    if let Some(place) = panic.location() {
-        fields.push(("log.origin.file.name", place.file().into()));
-        fields.push(("log.origin.file.line", place.line().into()));
-    }
-    if backtrace.status() == BacktraceStatus::Captured {
-        fields.push(("error.stack_trace", backtrace.to_string().into()));
-    }
-    fields
 }
 
 #[cfg(test)]
@@ -121,34 +146,6 @@ mod tests {
             env!("CARGO_PKG_VERSION")
         );
         assert_eq!(line(784_111_777_000, Level::Warn, "say \"hi\"", &fields), expected);
-    }
-
-    /// The hook is the whole process's, so a process of its own panics: this test again, told so by its environment.
-    #[test]
-    fn a_panic_is_one_event_with_its_thread_and_place() {
-        const CHILD: &str = "RINGWAY_TEST_PANICS";
-        if std::env::var_os(CHILD).is_some() {
-            super::install_panic_hook();
-            let core = std::thread::Builder::new().name("core-7".to_owned());
-            assert!(core.spawn(|| panic!("a \"bad\"\nthing")).unwrap().join().is_err());
-            return;
-        }
-        let child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["a_panic_is_one_event_with_its_thread_and_place", "--nocapture", "--test-threads=1"])
-            .env(CHILD, "1")
-            .env_remove("RUST_BACKTRACE")
-            .output()
-            .unwrap();
-        let lines = String::from_utf8(child.stderr).unwrap();
-        let event: Value =
-            serde_json::from_str(lines.lines().find(|line| line.starts_with('{')).unwrap()).unwrap();
-        assert_eq!(event["message"], "panic");
-        assert_eq!(event["log.level"], "error");
-        assert_eq!(event["error.message"], "a \"bad\"\nthing");
-        assert_eq!(event["process.thread.name"], "core-7");
-        assert!(event["log.origin.file.name"].as_str().unwrap().ends_with("process_log.rs"), "{event}");
-        assert!(event["log.origin.file.line"].as_u64().unwrap() > 0);
-        assert!(child.status.success());
     }
 
     proptest! {
