@@ -221,6 +221,8 @@ mod tests {
             "ringway guards list --config a.yaml --admin http://127.0.0.1:9180",
             "ringway guards acknowledge --config a.yaml",
             "ringway guards acknowledge tombstones --config a.yaml",
+            "ringway guards acknowledge --service a/b --config a.yaml",
+            "ringway guards acknowledge --service= --config a.yaml",
             "ringway guards acknowledge fleet --service svc_a --config a.yaml",
             "ringway schema edge.yaml",
             "ringway completions",

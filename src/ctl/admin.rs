@@ -71,33 +71,41 @@ impl AdminUrl {
     /// # Errors
     /// Nobody answers, or not with this.
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
-        let authority = self.authority.clone();
         let (status, content) = self.exchange("GET", path)?;
         match status {
-            200 => serde_json::from_slice(&content)
-                .map_err(|error| AskError::NotUnderstood { authority, what: error.to_string() }),
+            200 => self.understood(&content),
             404 => {
-                Err(AskError::NotUnderstood { authority, what: format!("it has no {}", before_query(path)) })
+                let what = format!("it has no {}", before_query(path));
+                Err(AskError::NotUnderstood { authority: self.authority.clone(), what })
             }
-            _ => {
-                Err(AskError::Refused { authority, why: String::from_utf8_lossy(&content).trim().to_owned() })
-            }
+            _ => Err(self.refused(status, &content)),
         }
     }
 
-    /// Asks for something to be done.
+    /// Asks for something to be done, and reads the JSON that is answered.
     ///
     /// # Errors
-    /// Nobody answers, or it is refused.
-    pub(super) fn post(&self, path: &str) -> Result<(), AskError> {
+    /// Nobody answers, or not with this, or it is refused.
+    pub(super) fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, AskError> {
         let (status, content) = self.exchange("POST", path)?;
         if matches!(status, 200..=299) {
-            return Ok(());
+            return self.understood(&content);
         }
-        let told = serde_json::from_slice::<Value>(&content).ok();
+        Err(self.refused(status, &content))
+    }
+
+    fn understood<T: DeserializeOwned>(&self, content: &[u8]) -> Result<T, AskError> {
+        let authority = self.authority.clone();
+        serde_json::from_slice(content)
+            .map_err(|error| AskError::NotUnderstood { authority, what: error.to_string() })
+    }
+
+    /// What the router has against it, in words.
+    fn refused(&self, status: u16, content: &[u8]) -> AskError {
+        let told = serde_json::from_slice::<Value>(content).ok();
         let why = told.as_ref().and_then(|told| told["error"].as_str());
         let why = why.map_or_else(|| format!("it answers {status}"), str::to_owned);
-        Err(AskError::Refused { authority: self.authority.clone(), why })
+        AskError::Refused { authority: self.authority.clone(), why }
     }
 
     /// Status and content.

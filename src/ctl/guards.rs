@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use comfy_table::{Table, presets};
+use ringway_state::id::ServiceId;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -46,7 +47,7 @@ pub enum Guards {
         rule: Option<String>,
         /// Only what is held of this service, by any guard
         #[arg(long, value_name = "SERVICE", conflicts_with = "rule", required_unless_present = "rule")]
-        service: Option<String>,
+        service: Option<ServiceId>,
     },
 }
 
@@ -88,6 +89,14 @@ struct Holding {
     acknowledged_for_seconds: Option<u64>,
 }
 
+/// What became of somebody's word.
+#[derive(Deserialize)]
+struct Taken {
+    on_record: bool,
+    /// Of a service: whether there is anything by its name.
+    known: Option<bool>,
+}
+
 /// Asks a router, and tells what it says.
 ///
 /// # Errors
@@ -96,7 +105,7 @@ pub fn guards(what: &Guards, out: &mut impl Write) -> io::Result<Exit> {
     let told = match what {
         Guards::List { router, json } => list(router, *json),
         Guards::Acknowledge { router, rule, service } => {
-            acknowledge(router, rule.as_deref(), service.as_deref())
+            acknowledge(router, rule.as_deref(), service.as_ref())
         }
     };
     match told {
@@ -127,18 +136,41 @@ fn list(router: &Running, json: bool) -> Result<String, GuardsError> {
     Ok(text(&url.get("/v1/guards")?))
 }
 
-fn acknowledge(router: &Running, rule: Option<&str>, service: Option<&str>) -> Result<String, GuardsError> {
+fn acknowledge(
+    router: &Running,
+    rule: Option<&str>,
+    service: Option<&ServiceId>,
+) -> Result<String, GuardsError> {
     let url = url(router)?;
-    let (path, what) = match (rule, service) {
-        (Some(rule), _) => (format!("/v1/guards/{rule}/acknowledge"), format!("what {rule} holds")),
-        (None, service) => {
-            let service = service.unwrap_or_default();
-            let id: String = form_urlencoded::byte_serialize(service.as_bytes()).collect();
-            (format!("/v1/guards/services/{id}/acknowledge"), format!("what is held of {service}"))
+    let (path, what) = match service {
+        None => {
+            let rule = rule.unwrap_or_default();
+            (format!("/v1/guards/{rule}/acknowledge"), format!("what {rule} holds"))
+        }
+        Some(service) => {
+            (format!("/v1/guards/services/{service}/acknowledge"), format!("what is held of {service}"))
         }
     };
-    url.post(&path)?;
-    Ok(format!("{what} goes, and for ten minutes nothing more is held for that reason"))
+    Ok(taken_text(&what, &url.post(&path)?))
+}
+
+fn taken_text(what: &str, taken: &Taken) -> String {
+    let mut lines = vec![format!("{what} goes, and for ten minutes nothing more is held for that reason")];
+    if taken.known == Some(false) {
+        lines.push(
+            "note: the router knows no such service, so nothing of it was held; `ringway guards list` has the \
+             names that are"
+                .to_owned(),
+        );
+    }
+    if !taken.on_record {
+        lines.push(
+            "note: it is not on record, since state.dir takes nothing now: should the router end before it does, it is \
+             forgotten; make room there, and say it once more"
+                .to_owned(),
+        );
+    }
+    lines.join("\n")
 }
 
 fn text(told: &Told) -> String {
@@ -221,5 +253,17 @@ note: there was no room for more; 77 octets of the feed are read once more when 
         assert_eq!(text(&serde_json::from_value(told).unwrap()), expected);
         let nothing = serde_json::json!({ "octets_passed_over": 0, "guards": [] });
         assert!(text(&serde_json::from_value(nothing).unwrap()).starts_with("nothing is guarded"));
+    }
+
+    #[test]
+    fn what_became_of_somebodys_word_is_told() {
+        let told = |taken: serde_json::Value| taken_text("it", &serde_json::from_value(taken).unwrap());
+        let fine = "it goes, and for ten minutes nothing more is held for that reason";
+        assert_eq!(told(serde_json::json!({ "acknowledged": "fleet", "on_record": true })), fine);
+        assert_eq!(told(serde_json::json!({ "on_record": true, "known": true })), fine);
+        let unknown = told(serde_json::json!({ "on_record": true, "known": false }));
+        assert!(unknown.starts_with(fine) && unknown.contains("no such service"), "{unknown}");
+        let forgotten = told(serde_json::json!({ "on_record": false, "known": true }));
+        assert!(forgotten.starts_with(fine) && forgotten.contains("not on record"), "{forgotten}");
     }
 }

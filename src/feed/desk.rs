@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use ringway_state::id::ServiceId;
+
 use super::guards::{Holding, Meant};
 use crate::limits;
 use crate::runtime::Waker;
@@ -15,6 +17,8 @@ pub struct GuardDesk {
     shown: Mutex<(Vec<Holding>, u64)>,
     /// Not yet taken, and how often something was acknowledged so far.
     acknowledged: Mutex<(u64, BTreeSet<Meant>)>,
+    /// Services that were acknowledged last, and of which the feed knew nothing.
+    unknown: Mutex<BTreeSet<ServiceId>>,
     /// So many of these are on record.
     on_record: AtomicU64,
     /// Of the feed; none if there is no feed to guard.
@@ -60,6 +64,24 @@ impl GuardDesk {
     /// Whether what was acknowledged with this ticket is on record.
     pub fn has_on_record(&self, ticket: u64) -> bool {
         self.on_record.load(Ordering::Acquire) >= ticket
+    }
+
+    /// Whether the feed found something by this service's name when it was acknowledged last. Told once that is on record.
+    pub fn knows(&self, service: &ServiceId) -> bool {
+        !self.unknown.lock().unwrap_or_else(PoisonError::into_inner).contains(service)
+    }
+
+    /// A service was acknowledged, and this is whether anything is known of it.
+    pub(super) fn is_known(&self, service: &ServiceId, is_known: bool) {
+        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_known {
+            unknown.remove(service);
+            return;
+        }
+        if unknown.len() >= limits::GUARD_MEANT {
+            unknown.pop_first();
+        }
+        unknown.insert(service.clone());
     }
 
     pub(super) fn is_on_record(&self, ticket: u64) {

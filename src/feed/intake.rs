@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ringway_state::change::{self, ChangeError, Meaning};
-use ringway_state::id::HostName;
+use ringway_state::id::{HostName, ServiceId};
 use ringway_state::limits::{OVERLAY_KEYS_MAX, OVERLAY_OCTETS_MAX};
 use ringway_state::record::{Change, HostValue, Key, Record, Version};
 use ringway_state::{HostHit, Outcome, Refusal, Table, View};
@@ -205,6 +205,15 @@ impl Intake {
         let token = self.notes.ahead(Fact::Meant(meant.clone(), until));
         self.guards.acknowledge(meant, ACKNOWLEDGED, now);
         token
+    }
+
+    /// Whether the table has anything by a service's name, were it a grave: its record, or its endpoints where the node is.
+    /// What guards hold of it in other regions is something, too.
+    pub(super) fn knows(&self, service: &ServiceId) -> bool {
+        let view = self.table.publish();
+        let endpoints = Key::Endpoints(service.clone(), view.local().name().clone());
+        let keys = [Key::Service(service.clone()), endpoints];
+        keys.iter().any(|key| view.stored(key).is_some()) || self.guards.holds_of(service)
     }
 
     /// What is to be put on record.

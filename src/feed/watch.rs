@@ -21,13 +21,16 @@ use crate::runtime::machine;
 pub(super) struct Watch {
     desk: Arc<GuardDesk>,
     told: Allowance,
-    shown: Option<Instant>,
+    /// When it was shown last how many changes each guard holds, and how many octets were passed over.
+    shown: Option<(Instant, Shown)>,
     /// Will tell how many endpoints were healthy at the start.
     counting: Option<Receiver<u64>>,
     /// What was acknowledged last, and when it is on record.
     acknowledged: Option<(u64, u64)>,
     stats: Arc<FeedStats>,
 }
+
+type Shown = ([usize; Rule::ALL.len()], u64);
 
 impl Watch {
     /// # Errors
@@ -64,16 +67,27 @@ impl Watch {
             self.shown = None;
             let field = match &meant {
                 Meant::Rule(rule) => ("ringway.guard.rule", Value::from(rule.as_str())),
-                Meant::Service(service) => ("ringway.service", service.as_str().into()),
+                Meant::Service(service) => {
+                    self.desk.is_known(service, intake.knows(service));
+                    ("ringway.service", service.as_str().into())
+                }
             };
             event(Level::Warn, "guards were told to let go", &[field]);
             self.acknowledged = Some((ticket, intake.acknowledge(meant, now)));
         }
-        let every = Duration::from_millis(limits::GUARD_SHOW_MS);
-        if self.shown.is_none_or(|shown| now.saturating_duration_since(shown) >= every) {
-            self.shown = Some(now);
+        let new = (intake.guards().counts(), arrears.octets());
+        if self.is_due(new, intake.has_left(), now) {
+            self.shown = Some((now, new));
             self.show(intake, arrears, now);
         }
+    }
+
+    /// What has changed is shown at once, but not as gone before it is applied; how long it has been so, from time to time.
+    fn is_due(&self, new: Shown, has_left: bool, now: Instant) -> bool {
+        let every = Duration::from_millis(limits::GUARD_SHOW_MS);
+        self.shown.is_none_or(|(at, shown)| {
+            (has_left && shown != new) || now.saturating_duration_since(at) >= every
+        })
     }
 
     fn show(&self, intake: &mut Intake, arrears: &Arrears, now: Instant) {

@@ -170,6 +170,27 @@ fn endpoints_of(service: usize, addresses: Vec<SocketAddr>, version: u64) -> Str
 }
 
 #[test]
+fn who_lets_go_is_told_of_a_service_that_nobody_knows_and_sees_at_once_what_is_held() {
+    // A large set, most of which is lost.
+    let large: Vec<_> = (1..=24).map(|n| SocketAddr::from(([127, 1, 0, n], 9))).collect();
+    let begins = [maps("a.test", "svc_a", 1), endpoints("svc_a", &large, 1)].concat();
+    let router = Setup::new().feed(Some(&begins)).start();
+    append(&router.folder().join("changes.jsonl"), &endpoints("svc_a", &large[..1], 2));
+    wait_until("it is held", || holding(&router) == 1);
+    let acknowledge = |service| guards(&router, &["acknowledge", "--service", service]);
+    let (code, said) = acknowledge("svc_b");
+    assert!(code == Some(0) && said.contains("no such service"), "{code:?}: {said}");
+    assert_eq!(holding(&router), 1);
+    let (code, said) = acknowledge("svc_a");
+    assert!(code == Some(0) && !said.contains("no such service"), "{code:?}: {said}");
+    wait_until("it is applied", || router.metric("ringway_feed_applied_total") == 3);
+    // The feed applies, and then shows: within a turn of its thread.
+    let applied = Instant::now();
+    wait_until("it is shown so", || holding(&router) == 0);
+    assert!(applied.elapsed() < Duration::from_millis(500), "{:?}", applied.elapsed());
+}
+
+#[test]
 fn without_a_feed_nothing_is_guarded() {
     let router = Setup::to(&[Origin::saying("fine").address]).start();
     assert_eq!(router.admin("/v1/guards").json()["guards"], serde_json::json!([]));
@@ -178,5 +199,9 @@ fn without_a_feed_nothing_is_guarded() {
     let (code, said) = guards(&router, &["acknowledge", "fleet"]);
     assert!(code == Some(1) && said.contains("nothing is guarded"), "{said}");
     let (code, said) = guards(&router, &["acknowledge", "--service", "a b/c"]);
-    assert!(code == Some(1) && said.contains("no service's id"), "{said}");
+    assert!(code == Some(2) && said.is_empty(), "{code:?}: {said}");
+    let post =
+        "POST /v1/guards/services/a%20b/acknowledge HTTP/1.1\r\nHost: admin\r\nContent-Length: 0\r\n\r\n";
+    let refused = Wire::connect(router.admin).ask(post);
+    assert!(refused.status == 404 && refused.text().contains("no service's id"), "{}", refused.text());
 }

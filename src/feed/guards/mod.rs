@@ -360,6 +360,16 @@ impl Guards {
         }
     }
 
+    /// How many each rule holds.
+    pub(super) fn counts(&self) -> [usize; Rule::ALL.len()] {
+        Rule::ALL.map(|rule| self.order[rule as usize].len())
+    }
+
+    /// Whether something of a service is held. Looks at all that is held.
+    pub(super) fn holds_of(&self, service: &ServiceId) -> bool {
+        self.held.keys().any(|key| matches!(key, Key::Endpoints(of, _) if of == service))
+    }
+
     /// Holds what was held before a restart, until it is looked at.
     pub(super) fn restore(&mut self, changes: Vec<Change>, now: Instant) {
         for change in changes {

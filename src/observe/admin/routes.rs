@@ -110,10 +110,18 @@ async fn acknowledge(
     }
     let error = |status, why: &str| json_answer(status, &json!({ "error": why }));
     let Some(meant) = meant else { return error(StatusCode::NOT_FOUND, unknown) };
+    let service = match &meant {
+        Meant::Service(service) => Some(service.clone()),
+        Meant::Rule(_) => None,
+    };
     match shown.admin.guards.acknowledge(meant) {
         Ok(ticket) => {
             let is_on_record = on_record(shown, ticket).await;
-            json_answer(StatusCode::ACCEPTED, &json!({ "acknowledged": id, "on_record": is_on_record }))
+            let mut told = json!({ "acknowledged": id, "on_record": is_on_record });
+            if let Some(service) = service {
+                told["known"] = shown.admin.guards.knows(&service).into();
+            }
+            json_answer(StatusCode::ACCEPTED, &told)
         }
         Err(why @ DeskError::NoFeed) => error(StatusCode::CONFLICT, &why.to_string()),
         Err(why @ DeskError::TooMany) => error(StatusCode::TOO_MANY_REQUESTS, &why.to_string()),
