@@ -215,6 +215,7 @@ mod tests {
             "ringway run --config a.yaml extra",
             "ringway explain --config a.yaml",
             "ringway explain --config a.yaml --host a.test --header b",
+            "ringway explain --config a.yaml --host= --admin",
             "ringway explain --config a.yaml --host a.test --path /\r\n",
             "ringway guards",
             "ringway guards list",

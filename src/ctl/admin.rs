@@ -190,6 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_refused_is_told_in_the_routers_words() {
+        let url = AdminUrl::parse("a:1").unwrap();
+        let told = |status, content: &[u8]| url.refused(status, content).to_string();
+        let refused = "the router at http://a:1 refuses: ";
+        assert_eq!(
+            told(422, br#"{"error":"host is missing; give it"}"#),
+            format!("{refused}host is missing; give it")
+        );
+        for content in [&b""[..], b"busy", b"{}", br#"{"error":7}"#] {
+            assert_eq!(told(503, content), format!("{refused}it answers 503"));
+        }
+    }
+
+    #[test]
     fn answers_whole_and_not() {
         let fixed = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
         assert_eq!(read(fixed), Ok((200, b"{}".to_vec())));

@@ -136,12 +136,16 @@ fn feed_file(path: &Path) -> Result<(), String> {
 fn summary(config: &Config, snapshot: Option<&Header>) -> String {
     let hostnames = config.services.iter().map(|s| s.hostnames.len()).sum();
     let endpoints = config.services.iter().map(|s| s.endpoints.len()).sum();
-    let mut parts = vec![
-        count(config.listeners.len(), "listener"),
-        count(config.services.len(), "service"),
-        count(hostnames, "host name"),
-        count(endpoints, "endpoint"),
-    ];
+    let mut parts = vec![count(config.listeners.len(), "listener")];
+    match &config.state.feed {
+        Feed::Inline => parts.extend([
+            count(config.services.len(), "service"),
+            count(hostnames, "host name"),
+            count(endpoints, "endpoint"),
+        ]),
+        // It may be long, and its wrong lines are refused one by one.
+        Feed::File(path) => parts.push(format!("services from {}, which is not read here", path.display())),
+    }
     parts.extend(snapshot.map(|header| format!("and a snapshot of {}", header.counts)));
     parts.join(", ")
 }
@@ -199,6 +203,16 @@ mod tests {
         let first = "DIR/edge.yaml:1: listeners[0].protocol: unknown value \"htp\"; did you mean http?";
         let second = "DIR/edge.yaml:2: idle: unknown value \"sleep\"; use park, spin or adaptive";
         assert_eq!(out, format!("{first}\n{second}\n"));
+    }
+
+    #[test]
+    fn services_of_a_feed_are_not_counted_as_none() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("changes"), "").unwrap();
+        let feed = "state: { dir: DIR/state, feed: { kind: file, path: DIR/changes } }\n";
+        let (exit, out) = checked_in(dir.path(), &format!("{}{feed}", head()));
+        let summary = "1 listener, services from DIR/changes, which is not read here\n";
+        assert_eq!((exit, out), (Exit::Fine, format!("DIR/edge.yaml: fine: {summary}")));
     }
 
     /// What stands on line 3 and below, and the line that `check` has for it.

@@ -16,7 +16,7 @@ use crate::causes::with_causes;
 use crate::cli::Exit;
 use crate::config::{self, Config, Feed, HostName};
 use crate::edge::Settings;
-use crate::edge::explain::{Ask, Explanation, Layer, annotate, explain as decide, field, plain};
+use crate::edge::explain::{Ask, Explanation, Layer, annotate, explain as decide, field, host, plain};
 use crate::feed::{self, InlineError, Known, Names, StateDir, StoreError};
 use crate::limits;
 use crate::observe::process_log::{self, Level};
@@ -27,7 +27,7 @@ pub struct Explain {
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
     /// The host name that is asked for, with a port or without
-    #[arg(long, value_parser = plain)]
+    #[arg(long, value_parser = host)]
     pub host: String,
     /// The path that is asked for, with a query or without
     #[arg(long, default_value = "/", value_parser = plain)]
@@ -96,9 +96,16 @@ pub fn explain(options: &Explain, out: &mut impl Write) -> io::Result<Exit> {
     Ok(if told.is_found() { Exit::Fine } else { Exit::WrongInput })
 }
 
+/// What files of a feed cannot tell.
+const UNASKED: &str = "no router was asked: what its guards hold back and how far its feed has come is not in this; --admin asks it, \
+                       and `ringway guards list` tells what is held";
+
 /// What is told, and remarks on it.
 fn tell(config: &Config, ask: &Ask, options: &Explain) -> Result<(Explanation, Vec<String>), ExplainError> {
-    let Some(url) = &options.admin else { return Ok((by_files(config, ask)?, Vec::new())) };
+    let Some(url) = &options.admin else {
+        let notes = matches!(config.state.feed, Feed::File(_)).then(|| UNASKED.to_owned());
+        return Ok((by_files(config, ask)?, notes.into_iter().collect()));
+    };
     let url = match url.is_empty() {
         true => AdminUrl::from(config.admin.address),
         false => AdminUrl::parse(url)?,

@@ -146,6 +146,7 @@ fn a_file_of_changes_is_read_as_a_router_reads_it() {
         "  service    svc_shop (custom domain), from the overlay: changes.jsonl, version [1,7]\n",
         "  endpoints  in region local, from the overlay: changes.jsonl, version [3,43]\n",
         "\n  10.0.0.5:80  healthy  yes\n",
+        "\nnote: no router was asked: what its guards hold back and how far its feed has come is not in this; --admin asks it",
     ] {
         assert!(out.contains(line), "{line}{out}");
     }

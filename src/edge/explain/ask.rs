@@ -80,6 +80,17 @@ pub fn plain(text: &str) -> Result<String, String> {
     }
 }
 
+/// The host name that is asked for, with a port or without. Whether it is one, the router's own reader says.
+///
+/// # Errors
+/// It is empty, or stands on no line of a head.
+pub fn host(text: &str) -> Result<String, String> {
+    match text.is_empty() {
+        true => Err("is empty; give a host name, as in shop.example.com".to_owned()),
+        false => plain(text),
+    }
+}
+
 /// A field as it stands in a head: `Name: value`.
 ///
 /// # Errors

@@ -16,7 +16,7 @@ use ringway_state::record::{Class, Key, Record};
 use ringway_state::{HostHit, ServiceRef, View};
 
 pub use annotate::annotate;
-pub use ask::{Ask, field, plain};
+pub use ask::{Ask, field, host, plain};
 use candidates::Candidates;
 pub(super) use live::on_core;
 pub use serves::{Serves, ServesNot, serves};
