@@ -76,8 +76,8 @@ pub const KNOWN_LINE_OCTETS_MAX: usize = 1 << 20;
 pub const KNOWN_PIECE_OCTETS: usize = 64 << 10;
 /// How often that file is read, so that hosts are asked for while their change is on its way.
 pub const KNOWN_READ_MS: u64 = 2;
-/// How long verify waits for that file's first line.
-pub const KNOWN_WAIT_MS: u64 = 30_000;
+/// How long verify waits for the end of that file's first line, which is written in one go.
+pub const KNOWN_WAIT_MS: u64 = 1_000;
 /// Hosts that changed lately and are asked for; more are forgotten, the oldest first.
 pub const RECENT_MAX: usize = 4_096;
 /// Octets of an answer that are looked at: an address, a host name and a path.

@@ -10,7 +10,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use self::value::{Draw, HostField, HostSource, Idle, ListenOn, Target, is_path};
 use self::value::{
-    answer_fields, body_octets, connections, hosts, rate, region, requests, rounds, seconds, seed, shorten,
+    answer_fields, body_octets, connections, hosts, origin, rate, region, requests, rounds, seconds, seed,
+    shorten,
 };
 use ringway_state::id::Region;
 
@@ -177,7 +178,7 @@ pub struct DeltasOptions {
     #[arg(long, default_value = "local", value_parser = region)]
     pub region: Region,
     /// Addresses that endpoints are drawn from; `dataset` is the 64 of the standard data set
-    #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "dataset")]
+    #[arg(long, value_name = "ADDR", value_delimiter = ',', default_value = "dataset", value_parser = origin)]
     pub origins: Vec<ListenOn>,
     /// Changes to append a second, once the data set is written: hosts move, are in transfer, vanish and return;
     /// endpoints change
@@ -330,6 +331,20 @@ mod tests {
         ] {
             let error = parsed(&format!("ringway-loadgen run {wrong}")).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{wrong}");
+        }
+        for wrong in ["127.0.0.1:0", "127.0.0.1:80,[::1]:0", "0.0.0.0:80", "[::]:80", "127.0.0.1"] {
+            let error = parsed(&format!("ringway-loadgen deltas --out x --origins {wrong}")).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{wrong}");
+            assert!(error.to_string().contains("write IP:PORT"), "{error}");
+        }
+        for wrong in ["bad/host", "a@b", "a:b", "a:80:80", "[::1", ":80", "http://a"] {
+            for command in ["run --target a:1", "idle --target a:1 --connections 1 --hold 1"] {
+                let error = parsed(&format!("ringway-loadgen {command} --host {wrong}")).unwrap_err();
+                assert!(error.exit_code() == 2 && error.to_string().contains("is no host name"), "{error}");
+            }
+        }
+        for right in ["a.test", "A.test.:80", "a_b", "[::1]:80", "127.0.0.1"] {
+            assert_eq!(run(&format!("--target a:1 --host {right}")).host, Some(HostField(right.into())));
         }
         for wrong in ["", "--listen 127.0.0.1", "--listen a:1", "--listen 127.0.0.1:1 --fields 1"] {
             assert!(parsed(&format!("ringway-loadgen origin {wrong}")).is_err(), "{wrong}");

@@ -118,6 +118,10 @@ fn publish(tally: &Tally, mut json: Option<Output>, options: &VerifyOptions) -> 
     }
 }
 
+/// What to do about a file that says nothing yet.
+const GIVE_KNOWN: &str =
+    "give the file that --known of deltas names, once deltas says that its data set is written";
+
 /// The file of what is known, as it grows.
 struct Known {
     place: String,
@@ -138,18 +142,23 @@ impl Known {
         Error::Input(format!("{}:{why}", self.place))
     }
 
-    /// Its first line, which is there or about to be.
+    /// Its first line, which is there since the data set is.
     fn header(&mut self) -> Result<known::Header, Error> {
         let deadline = Instant::now() + Duration::from_millis(limits::KNOWN_WAIT_MS);
+        let mut has_begun = false;
         loop {
             let mut one = [0];
             // Octet by octet, so that the marks behind it stay in the file.
             match self.file.read(&mut one) {
+                Ok(0) if !has_begun => return Err(self.wrong(&format!(" is empty; {GIVE_KNOWN}"))),
                 Ok(0) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(limits::KNOWN_READ_MS));
                 }
-                Ok(0) => return Err(self.wrong(" is empty; deltas writes it")),
-                Ok(_) => drop(self.reader.feed(&one).map_err(|why| self.wrong(&why))?),
+                Ok(0) => return Err(self.wrong(&format!("1: the line does not end; {GIVE_KNOWN}"))),
+                Ok(_) => {
+                    has_begun = true;
+                    self.reader.feed(&one).map_err(|why| self.wrong(&why))?;
+                }
                 Err(e) => return Err(self.wrong(&format!(" cannot be read: {e}"))),
             }
             if let Some(header) = self.reader.header() {

@@ -73,7 +73,16 @@ fn what_makes_no_data_set_is_told() {
     }
     let (code, _, err) = ended("verify --target 127.0.0.1:1 --known /nowhere/x");
     assert!(code == 1 && err.contains("/nowhere/x: cannot be read"), "{err}");
+    // Nothing, and the beginning of something.
     let file = tempfile::NamedTempFile::new().unwrap();
+    for (text, told) in [("", ": is empty; "), ("{\"hosts\":5", ":1: the line does not end; ")] {
+        std::fs::write(file.path(), text).unwrap();
+        let began = std::time::Instant::now();
+        let (code, _, err) = ended(&format!("verify --target 127.0.0.1:1 --known {}", file.path().display()));
+        let told = format!("{}{told}give the file that --known of deltas names", file.path().display());
+        assert!(code == 1 && err.contains(&told), "{err}");
+        assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+    }
     std::fs::write(file.path(), "hello\n").unwrap();
     let (code, _, err) = ended(&format!("verify --target 127.0.0.1:1 --known {}", file.path().display()));
     assert!(
