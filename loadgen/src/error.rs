@@ -14,6 +14,9 @@ pub enum Error {
     /// A limit, a permission, a kernel feature: exit code 3.
     #[error("{0}")]
     Machine(String),
+    /// Nobody reads standard output to its end: exit code 141, as a shell tells of a program that SIGPIPE has ended.
+    #[error("standard output is not read to its end")]
+    Unread,
 }
 
 impl Error {
@@ -23,6 +26,7 @@ impl Error {
             Self::Input(_) => ExitCode::from(1),
             Self::Usage(_) => ExitCode::from(2),
             Self::Machine(_) => ExitCode::from(3),
+            Self::Unread => ExitCode::from(141),
         }
     }
 }

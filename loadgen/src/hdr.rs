@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
+use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, IntervalLogWriterError, Tag};
 
 use crate::error::Error;
 use crate::intervals::Interval;
@@ -53,12 +53,15 @@ impl Log {
         let at = interval.begin.saturating_duration_since(self.begin);
         let written = IntervalLogWriterBuilder::new()
             .begin_log_with(&mut self.out, &mut self.serializer)
-            .map_err(|e| e.to_string())
             .and_then(|mut log| {
-                log.write_histogram(&interval.latency, at, interval.length, Tag::new(&tag))
-                    .map_err(|e| e.to_string())
+                log.write_histogram(&interval.latency, at, interval.length, Tag::new(&tag)).map_err(|error| {
+                    match error {
+                        IntervalLogWriterError::IoError(error) => error,
+                        error => io::Error::other(error.to_string()),
+                    }
+                })
             });
-        written.map_err(|why| unwritable(OPTION, &self.path, &why))
+        written.map_err(|error| unwritable(OPTION, &self.path, &error))
     }
 
     /// Ends it.

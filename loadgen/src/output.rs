@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use ringway::runtime::machine;
+
 use crate::error::Error;
 
 /// A place to write to. What stands there stays until something is written; a file that was made for it and got nothing is
@@ -83,8 +85,12 @@ impl Drop for Output {
 
 /// An option and the file that it names cannot be used.
 #[must_use]
-pub fn unwritable(option: &str, path: &Path, why: &dyn std::fmt::Display) -> Error {
-    Error::Input(format!("{option} {}: cannot be written: {why}; choose another place", path.display()))
+pub fn unwritable(option: &str, path: &Path, error: &io::Error) -> Error {
+    let what = format!("{option} {}: cannot be written: {error}", path.display());
+    match machine::lacks_room(error) {
+        true => Error::Machine(format!("{what}; make room there, or choose another place")),
+        false => Error::Input(format!("{what}; choose another place")),
+    }
 }
 
 /// Refuses options of which two name the same file.

@@ -258,7 +258,16 @@ fn document(report: &Report) -> String {
 /// It cannot be written to.
 pub fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|e| Error::Input(format!("standard output cannot be written to: {e}")))
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| untold(&error))
+}
+
+/// Standard output cannot be written to.
+#[must_use]
+pub fn untold(error: &io::Error) -> Error {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Error::Unread;
+    }
+    Error::Machine(format!(
+        "standard output cannot be written to: {error}; make room there, or let it go elsewhere"
+    ))
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap_complete::Shell;
 
 use crate::cli::{self, Exit};
+use crate::runtime::machine;
 
 /// The script by which a shell completes `ringway`.
 ///
@@ -35,11 +36,12 @@ pub fn man(folder: &Path, out: &mut impl Write) -> io::Result<Exit> {
             Ok(Exit::Fine)
         }
         Err(error) => {
-            writeln!(
-                out,
-                "{folder}: cannot be written to: {error}; name a folder that this user may write to"
-            )?;
-            Ok(Exit::WrongInput)
+            let (exit, mend) = match machine::lacks_room(&error) {
+                true => (Exit::MachineLacks, "make room there, or name another folder"),
+                false => (Exit::WrongInput, "name a folder that this user may write to"),
+            };
+            writeln!(out, "{folder}: cannot be written to: {error}; {mend}")?;
+            Ok(exit)
         }
     }
 }

@@ -1,7 +1,8 @@
 //! What the machine can do, found out by trying, and what mends it where it cannot.
 
+use std::error::Error;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
@@ -30,6 +31,16 @@ pub struct Lacking {
 
 pub(super) fn lacking(lacks: impl Into<String>, mend: impl Into<String>) -> Lacking {
     Lacking { lacks: lacks.into(), mend: mend.into() }
+}
+
+/// Whether an error is, at its root, of a disk, a quota or a limit that takes no more.
+#[must_use]
+pub fn lacks_room(error: &(dyn Error + 'static)) -> bool {
+    let causes = std::iter::successors(Some(error), |error| (**error).source());
+    let mut kinds = causes.filter_map(|error| error.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.any(|kind| {
+        matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+    })
 }
 
 /// Tries the socket ring once, with everything that a core needs of it.

@@ -6,12 +6,13 @@ use std::process::{Command, Output, Stdio};
 use crate::support::*;
 
 /// Commands that tell something, as they are typed in a folder that has what they need.
-const TELLING: [&str; 10] = [
+const TELLING: [&str; 11] = [
     "--help",
     "schema",
     "completions bash",
     "check --config edge.yaml",
     "explain --config edge.yaml --host a.test",
+    "state build --from changes.jsonl --out again.snap",
     "state inspect base.snap",
     "state inspect base.snap --host a.test",
     "state verify base.snap",
@@ -52,6 +53,37 @@ fn a_result_that_finds_no_room_is_not_fine() {
     for line in TELLING {
         assert_eq!(output(line, setup.dir.path(), Stdio::piped()).status.code(), Some(0), "{line}");
         assert_eq!(without_room(line, setup.dir.path()), Some(3), "{line}");
+    }
+}
+
+/// As on a disk that is full, where standard output goes or files do.
+#[test]
+fn a_full_disk_is_the_machines_lack() {
+    let setup = folder();
+    for line in TELLING {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = output(line, setup.dir.path(), full.into());
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(3), "{line}: {said}");
+        assert!(
+            said.contains("standard output cannot be written to: No space left on device"),
+            "{line}: {said}"
+        );
+    }
+    for line in [
+        "state build --from changes.jsonl --out new.snap",
+        "state export base.snap --out new.jsonl",
+        "man new",
+    ] {
+        let script = format!(
+            "cd {}; trap '' XFSZ; ulimit -f 0; exec {} {line} 2>&1 | cat; exit ${{PIPESTATUS[0]}}",
+            setup.dir.path().display(),
+            env!("CARGO_BIN_EXE_ringway"),
+        );
+        let ended = part::run(&["bash", "-c", &script], "bash");
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert_eq!(ended.status.code(), Some(3), "{line}: {said}");
+        assert!(said.contains("File too large") && said.contains("make room there"), "{line}: {said}");
     }
 }
 

@@ -16,7 +16,8 @@ use self::value::{
 use ringway_state::id::Region;
 
 const EXIT_CODES: &str = "Exit codes: 0 fine, 1 the input is wrong (a file, or a target that never answers), \
-                          2 wrong usage, 3 the machine lacks something (it says what).";
+                          2 wrong usage, 3 the machine lacks something (it says what), if only room for what comes of it, \
+                          141 nobody reads it to its end.";
 
 /// Load generator and origin for HTTP/1.1.
 #[derive(Debug, PartialEq, Parser)]
@@ -249,11 +250,12 @@ pub struct CoreChoice {
 }
 
 impl CommandLine {
-    /// Reads what was typed, or ends the process: with 2, or after `--help` with 0.
-    #[must_use]
-    pub fn typed() -> Self {
-        let matches = described().get_matches();
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    /// Reads what was typed.
+    ///
+    /// # Errors
+    /// What is to be printed instead: what is wrong, or the help that was asked for.
+    pub fn typed() -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&described().try_get_matches()?)
     }
 }
 

@@ -112,7 +112,7 @@ fn what_finds_no_room_leaves_what_was_there() {
         before.iter().for_each(|name| std::fs::write(folder.path().join(name), "before").unwrap());
         let ended = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert_eq!(ended.status.code(), Some(3), "{said}");
         assert!(said.contains("x: cannot be written: File too large"), "{said}");
         assert_eq!(names(), before);
         assert!(before.iter().all(|name| std::fs::read(folder.path().join(name)).unwrap() == b"before"));

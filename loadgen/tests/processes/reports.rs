@@ -93,3 +93,25 @@ fn places_that_cannot_be_written_are_told_at_once() {
     let verify = format!("verify --target {nobody} --known {file} --json /nowhere/file");
     assert!(ended(&verify).2.contains("--json /nowhere/file: cannot be written"), "{verify}");
 }
+
+/// As on a disk that is full.
+#[test]
+fn what_finds_no_room_on_standard_output_is_not_fine() {
+    for (line, said) in
+        [("--help", "No space left on device"), ("--version", "No space left"), ("digest 5", "No space left")]
+    {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = loadgen(line, full.into());
+        assert_eq!((ended.0, ended.1.contains(said)), (Some(3), true), "{line}: {}", ended.1);
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert_eq!(loadgen(line, writer.into()), (Some(141), String::new()), "{line}");
+    }
+}
+
+fn loadgen(line: &str, stdout: std::process::Stdio) -> (Option<i32>, String) {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ringway-loadgen"));
+    command.args(line.split(' ')).stdin(std::process::Stdio::null()).stdout(stdout);
+    let ended = command.stderr(std::process::Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+}

@@ -9,7 +9,7 @@ use ringway_state::record::Change;
 use ringway_state::snapshot::{self, BuildOptions, Step};
 
 use super::progress::Progress;
-use super::{refuse, target};
+use super::{refuse, target, unwritten};
 use crate::causes::with_causes;
 use crate::cli::Exit;
 use crate::limits;
@@ -142,6 +142,10 @@ pub(in crate::ctl) fn build(from: &Path, file: &Path, out: &mut impl Write) -> i
             }
             Ok(Exit::Fine)
         }
-        Err(e) => refuse(out, format_args!("{}", with_causes(&e))),
+        Err(e) => {
+            let (exit, mend) = unwritten(&e);
+            refuse(out, format_args!("{}{mend}", with_causes(&e)))?;
+            Ok(exit)
+        }
     }
 }

@@ -8,7 +8,7 @@ use ringway_state::record::Kind;
 use ringway_state::snapshot::{self, ExportError, Snapshot};
 
 use super::progress::Progress;
-use super::{all, open, target, warn};
+use super::{all, open, target, unwritten, warn};
 use crate::causes::with_causes;
 use crate::cli::Exit;
 
@@ -49,8 +49,9 @@ pub(super) fn export(
         (Err(error @ ExportError::Io(_)), Some(to)) => (to, error),
         (Err(error @ ExportError::Structure(_)), _) => (file, error),
     };
-    warn(err, format_args!("{}: {}", place.display(), with_causes(&error)));
-    Ok(Exit::WrongInput)
+    let (exit, mend) = unwritten(&error);
+    warn(err, format_args!("{}: {}{mend}", place.display(), with_causes(&error)));
+    Ok(exit)
 }
 
 fn lines(snapshot: &Snapshot, kind: Option<Kind>, out: &mut impl Write) -> Result<u64, ExportError> {

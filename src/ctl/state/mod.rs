@@ -9,6 +9,7 @@ mod progress;
 mod survey;
 mod target;
 
+use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ use ringway_state::snapshot::{Counts, Header, Snapshot};
 use crate::causes::with_causes;
 use crate::cli::Exit;
 use crate::config::HostName;
+use crate::runtime::machine;
 
 pub(super) use build::build;
 use diff::{Told, diff};
@@ -159,6 +161,14 @@ fn warn(err: &mut impl Write, what: std::fmt::Arguments<'_>) {
 fn refuse(out: &mut impl Write, why: std::fmt::Arguments<'_>) -> io::Result<Exit> {
     writeln!(out, "{why}")?;
     Ok(Exit::WrongInput)
+}
+
+/// The exit after a file that could not be written, and what mends it if that is for want of room.
+fn unwritten(error: &(dyn Error + 'static)) -> (Exit, &'static str) {
+    match machine::lacks_room(error) {
+        true => (Exit::MachineLacks, "; make room there, or give --out another place"),
+        false => (Exit::WrongInput, ""),
+    }
 }
 
 #[cfg(test)]
