@@ -204,6 +204,13 @@ pub const CHORES_RETRY_MOST_MS: u64 = 60_000;
 /// How often it is told that the table has no room, in milliseconds.
 pub const FULL_TOLD_MS: u64 = 60_000;
 
+// Files of the table in `state.dir`.
+/// Numbers that a process may have given to files since it wrote its manifest: one file at a time is built, and then written of;
+/// a disk that takes nothing makes it some more.
+pub const STATE_NUMBERS_AHEAD: u64 = 16;
+/// Files of others there whose numbers are remembered; of more, those that the table comes to are taken for its own.
+pub const STATE_OTHERS: usize = 256;
+
 // Guards.
 /// Sets of endpoints that lose their last healthy one in a minute: this part of all sets, but at least so many; more are
 /// held.

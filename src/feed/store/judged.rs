@@ -14,6 +14,7 @@ use ringway_state::id::{Region, ServiceId};
 use ringway_state::record::{Key, Version};
 use serde::{Deserialize, Serialize};
 
+use super::manifest::numeral;
 use crate::feed::file::Position;
 use crate::feed::guards::{Meant, Rule};
 
@@ -79,7 +80,7 @@ pub(super) fn path(dir: &Path, number: u64) -> PathBuf {
 
 /// Of a file of the record.
 pub(super) fn number_of(name: &str) -> Option<u64> {
-    name.strip_suffix(SUFFIX)?.parse().ok()
+    numeral(name.strip_suffix(SUFFIX)?)
 }
 
 /// Everything that the files from `first` on say.

@@ -1,6 +1,7 @@
 //! Which files of `state.dir` are the table, and up to where of the feed they reach. Replaced as a whole: a crash leaves
 //! the one before or the one after.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::judged;
 use crate::feed::file::Position;
+use crate::limits;
 
 const NAME: &str = "manifest.json";
 /// The next one, until it is whole.
@@ -43,6 +45,9 @@ pub(in crate::feed) struct Manifest {
     /// The first file of the guards' record that says something that the files of the table have not.
     #[serde(default)]
     pub(super) judged: u64,
+    /// Numbers of files that somebody else has put here, before the table's came to them: they are not given to any.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) others: BTreeSet<u64>,
 }
 
 fn yes() -> bool {
@@ -118,14 +123,20 @@ impl Manifest {
 
     /// Of a new file of the table.
     pub(super) fn take_name(&mut self) -> String {
-        self.next += 1;
-        format!("{}.snap", self.next - 1)
+        format!("{}.snap", self.take_number())
     }
 
     /// Of a new file of held changes.
     pub(super) fn take_held_name(&mut self) -> String {
+        format!("{}.held", self.take_number())
+    }
+
+    fn take_number(&mut self) -> u64 {
+        while self.others.contains(&self.next) {
+            self.next += 1;
+        }
         self.next += 1;
-        format!("{}.held", self.next - 1)
+        self.next - 1
     }
 }
 
@@ -141,13 +152,22 @@ fn summed(text: &[u8]) -> Option<Option<Vec<u8>>> {
 /// Of a file of the table, or of one that was being written.
 fn number_of(name: &str) -> Option<u64> {
     let (number, rest) = name.split_once('.')?;
-    matches!(rest, "snap" | "held").then(|| number.parse().ok())?
+    matches!(rest, "snap" | "held").then(|| numeral(number))?
+}
+
+/// A number as it is written here: digits alone, no 0 in front.
+pub(super) fn numeral(text: &str) -> Option<u64> {
+    let number: u64 = text.parse().ok()?;
+    (number.to_string() == text).then_some(number)
 }
 
 /// A file of the table that was being written.
 fn is_partial(name: &str) -> bool {
-    let whole = name.split_once(".snap.").map_or(name, |(number, _)| number);
-    whole.len() < name.len() && name.ends_with(".partial") && whole.parse::<u64>().is_ok()
+    let parts = name.split_once(".snap.").and_then(|(number, rest)| {
+        let process = rest.strip_suffix(".partial")?;
+        numeral(number).zip(numeral(process))
+    });
+    parts.is_some()
 }
 
 /// A file of a table, or of the guards' record, that stands in a folder; none if the folder is not there.
@@ -190,11 +210,36 @@ pub(in crate::feed) fn is_own(name: &str) -> bool {
         || is_partial(name)
 }
 
-/// Removes the files of the table that neither the manifest names nor `also`, and what a crash has left half written.
+/// Removes what a process that was killed has left: files that it may have made since the manifest was written. What has a number
+/// that it cannot have come to is somebody else's; it stays, and the manifest keeps its number from being given.
+///
+/// # Errors
+/// Some could not be removed; the others are.
+pub(super) fn settle(dir: &Path, manifest: &mut Manifest) -> io::Result<()> {
+    let until = manifest.next.saturating_add(limits::STATE_NUMBERS_AHEAD);
+    let mut others = BTreeSet::new();
+    for entry in fs::read_dir(dir)? {
+        let Some(number) = entry?.file_name().to_str().and_then(number_of) else { continue };
+        let is_other = number >= until || manifest.others.contains(&number);
+        if is_other && others.len() < limits::STATE_OTHERS {
+            others.insert(number);
+        }
+    }
+    manifest.others = others;
+    remove(dir, manifest, None, until)
+}
+
+/// Removes the files that have been the table's and that neither the manifest names nor `also`, and what was left half written.
 ///
 /// # Errors
 /// Some could not be removed; the others are.
 pub(super) fn clean(dir: &Path, manifest: &Manifest, also: Option<&str>) -> io::Result<()> {
+    remove(dir, manifest, also, manifest.next)
+}
+
+/// Of files whose number is below `until`: no other is the table's.
+fn remove(dir: &Path, manifest: &Manifest, also: Option<&str>, until: u64) -> io::Result<()> {
+    let is_ours = |number: u64| number < until && !manifest.others.contains(&number);
     let mut outcome = Ok(());
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -202,7 +247,7 @@ pub(super) fn clean(dir: &Path, manifest: &Manifest, also: Option<&str>) -> io::
         let Some(name) = name.to_str() else { continue };
         let is_named = manifest.files().chain(also).any(|named| named == name);
         let is_past = judged::number_of(name).is_some_and(|number| number < manifest.judged);
-        if is_partial(name) || is_past || (number_of(name).is_some() && !is_named) {
+        if is_partial(name) || is_past || (number_of(name).is_some_and(is_ours) && !is_named) {
             outcome = fs::remove_file(entry.path()).and(outcome);
         }
     }
@@ -293,18 +338,57 @@ mod tests {
             "20.judged",
             "base.snap",
             "x.snap.1.partial",
+            "2.snap.x.partial",
+            "02.snap",
+            "+2.held",
+            "+5.judged",
             "manifest.json",
             "4.snapshot",
         ];
         gone.iter().chain(&stay).for_each(|name| fs::write(dir.path().join(name), "").unwrap());
-        clean(dir.path(), &some(), Some("12.snap")).unwrap();
-        let mut left: Vec<_> = fs::read_dir(dir.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        left.sort_unstable();
-        let mut stay = stay.to_vec();
-        stay.sort_unstable();
-        assert_eq!(left, stay);
+        clean(dir.path(), &Manifest { next: 13, ..some() }, Some("12.snap")).unwrap();
+        assert_eq!(names(dir.path()), sorted(&stay));
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let entries = fs::read_dir(dir).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn sorted(names: &[&str]) -> Vec<String> {
+        let mut names: Vec<_> = names.iter().map(ToString::to_string).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// An operator's own, named by the year: the table's numbers come to it some day.
+    #[test]
+    fn a_file_with_a_number_that_was_never_given_stays_whenever_that_would_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut manifest = some();
+        let left_by_a_crash = format!("{}.held", manifest.next + limits::STATE_NUMBERS_AHEAD - 1);
+        let stay = ["2026.snap", "3.snap", "4.held", "7.snap", "9.snap"];
+        [&left_by_a_crash[..], "10.snap"].iter().chain(&stay).for_each(|name| {
+            fs::write(dir.path().join(name), "").unwrap();
+        });
+        settle(dir.path(), &mut manifest).unwrap();
+        assert_eq!((names(dir.path()), manifest.others.len()), (sorted(&stay), 1));
+        clean(dir.path(), &manifest, None).unwrap();
+        assert_eq!(names(dir.path()), sorted(&stay));
+        // Years later, in another process.
+        manifest.next = 2025;
+        manifest.write(dir.path()).unwrap();
+        let mut manifest = Manifest::read(dir.path()).unwrap().unwrap();
+        settle(dir.path(), &mut manifest).unwrap();
+        assert_eq!([manifest.take_name(), manifest.take_held_name()], ["2025.snap", "2027.held"]);
+        clean(dir.path(), &manifest, None).unwrap();
+        assert!(dir.path().join("2026.snap").exists());
+        // When it is gone, its number is as good as any other.
+        fs::remove_file(dir.path().join("2026.snap")).unwrap();
+        settle(dir.path(), &mut manifest).unwrap();
+        assert!(manifest.others.is_empty());
     }
 }

@@ -93,7 +93,7 @@ pub(super) fn open<E: From<StoreError>>(
         stored.is_on_record = stored.manifest.write(dir).is_ok();
     }
     // A refusal leaves leftovers for whoever looks into it.
-    manifest::clean(dir, &stored.manifest, None)
+    manifest::settle(dir, &mut stored.manifest)
         .map_err(|error| StoreError::Manifest { path: dir.join("manifest.json"), error })?;
     Ok(stored)
 }
@@ -162,6 +162,11 @@ impl Stored {
     /// Whether everything that is not in it is to be judged by guards.
     pub(super) fn is_guarded(&self) -> bool {
         self.is_stored && self.manifest.guarded
+    }
+
+    /// Numbers of files in the folder that look like the table's, and are not.
+    pub(super) fn others(&self) -> impl Iterator<Item = u64> {
+        self.manifest.others.iter().copied()
     }
 
     pub(super) fn position(&self) -> Option<Position> {

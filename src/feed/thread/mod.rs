@@ -33,7 +33,7 @@ use crate::observe::process_log::{Level, event};
 use crate::observe::{FeedStats, Readiness};
 use crate::runtime::Waker;
 use batch::Taking;
-use tell::tell_damaged;
+use tell::{tell_damaged, tell_others};
 
 /// What the feed works with.
 pub struct FeedParts {
@@ -88,6 +88,7 @@ impl FeedThread {
         } = parts;
         let (follower, waker) = Follower::new(&path, stored.position())?;
         let is_guarded = stored.is_guarded();
+        tell_others(dir.path(), stored.others());
         let Stored { table, manifest, held, judged, is_on_record, .. } = stored;
         desk.open(waker.clone());
         let mut intake = Intake::new(table, most, Arc::clone(&stats));

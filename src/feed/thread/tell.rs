@@ -176,3 +176,16 @@ pub(super) fn tell_damaged(dir: &Path, lines: usize) {
         event(Level::Error, what, &fields);
     }
 }
+
+/// Files in the folder have names that the table's might have had, and are none of it.
+pub(super) fn tell_others(dir: &Path, others: impl Iterator<Item = u64>) {
+    let numbers: Vec<Value> = others.map(Value::from).collect();
+    if !numbers.is_empty() {
+        let fields = [
+            ("file.path", Value::from(dir.display().to_string())),
+            ("ringway.table.numbers", numbers.into()),
+        ];
+        let what = "files in state.dir have numbers that the table has not come to; they are left, move them elsewhere";
+        event(Level::Warn, what, &fields);
+    }
+}
