@@ -5,6 +5,8 @@
 //! says nothing.
 
 mod fields;
+#[cfg(test)]
+mod page;
 mod render;
 
 use serde_json::error::Category;
