@@ -1,4 +1,4 @@
-//! Changes that are wrong, and a folder that another process has.
+//! Changes that are wrong, and a folder that another process has, or has a file of somebody else's.
 
 use serde_json::Value;
 
@@ -66,4 +66,17 @@ fn a_folder_has_one_process() {
     assert!(said.contains("is used by another process (pid ") && said.contains("edge.yaml:"), "{said}");
     // Killed, it leaves the folder to the next.
     router.start_again();
+}
+
+/// As an operator's own snapshot, named by the year.
+#[test]
+fn a_file_with_a_number_that_is_not_the_tables_is_left_and_told_of() {
+    let router = Setup::new().feed(Some(&maps("a.test", "svc_a", 1))).start();
+    let others = |router: &Router| router.folder().join("state/2026.snap");
+    std::fs::write(others(&router), "mine").unwrap();
+    let mut router = router.start_again();
+    router.wait_ready();
+    assert_eq!(std::fs::read(others(&router)).unwrap(), b"mine");
+    let told = router.part.said().matches("numbers that the table has not come to").count();
+    assert_eq!(told, 1, "{}", router.part.said());
 }
