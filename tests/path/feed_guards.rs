@@ -201,7 +201,7 @@ fn without_a_feed_nothing_is_guarded() {
     let (code, said) = guards(&router, &["acknowledge", "--service", "a b/c"]);
     assert!(code == Some(2) && said.is_empty(), "{code:?}: {said}");
     let post =
-        "POST /v1/guards/services/a%20b/acknowledge HTTP/1.1\r\nHost: admin\r\nContent-Length: 0\r\n\r\n";
+        "POST /v1/guards/services/a%20b/acknowledge HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n";
     let refused = Wire::connect(router.admin).ask(post);
     assert!(refused.status == 404 && refused.text().contains("no service's id"), "{}", refused.text());
 }
