@@ -53,6 +53,7 @@ const BLOCKING: &[&str] = &[
 /// Files that may say `unsafe`. clippy sees to it that each site says why it is sound.
 const UNSAFE: &[&str] = &[
     "bench/src/micro/clock.rs",
+    "bench/src/neighbours/background.rs",
     "bench/src/owned.rs",
     "src/proto/http1/mask.rs",
     "src/runtime/machine.rs",
