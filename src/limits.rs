@@ -339,6 +339,10 @@ pub const PROCESS_LOG_OCTETS: usize = 1 << 20;
 pub const PROCESS_LOG_END_MS: u64 = 1_000;
 
 // Loop lag, slow requests.
+/// A core that has not run for so long was stopped, in milliseconds: deadlines do not see that time, however long it was, nor
+/// so much after it, in which what came meanwhile is taken in. Far longer than turns take.
+pub const PAUSE_MS: u64 = 250;
+pub const PAUSE_GRACE_MS: u64 = 100;
 /// A turn that takes so long is a stall, in milliseconds.
 pub const STALL_MS: u64 = 20;
 /// Kinds of tasks told of a stall.

@@ -34,7 +34,8 @@ struct Inner {
     index: usize,
     driver: RefCell<Driver<Uring>>,
     doorbell: Arc<Doorbell>,
-    start: Instant,
+    /// Of its ticks: later than its own by the pauses that were skipped.
+    start: Cell<Instant>,
     now: Cell<Instant>,
     /// A task was spawned or woken outside the ring since the last turn.
     busy: Cell<bool>,
@@ -52,7 +53,7 @@ impl Core {
             index,
             driver: RefCell::new(driver),
             doorbell,
-            start: now,
+            start: Cell::new(now),
             now: Cell::new(now),
             busy: Cell::new(true),
             stopped: Cell::new(false),
@@ -213,7 +214,7 @@ impl Core {
     }
 
     fn tick_at(&self, at: Instant) -> u32 {
-        let ms = super::millis(at.saturating_duration_since(self.0.start));
+        let ms = super::millis(at.saturating_duration_since(self.0.start.get()));
         u32::try_from(ms / limits::TICK_MS).unwrap_or(NEVER - 1)
     }
 
@@ -227,6 +228,8 @@ impl Core {
         let mut ran = false;
         while !self.0.stopped.get() {
             let busy = self.0.busy.replace(false);
+            // When this turn should end at the latest.
+            let due = if busy { self.now() } else { self.next_wake() };
             let wait = if busy {
                 Wait::No
             } else {
@@ -234,13 +237,14 @@ impl Core {
                 if std::mem::take(&mut ran) {
                     self.turned(done);
                 }
-                idle.wait(done, self.next_wake())
+                idle.wait(done, due)
             };
             let completions = self.driver(|d| d.turn(wait))?;
             let now = Instant::now();
             if ran {
                 self.turned(now);
             }
+            self.skip_pause(due, now);
             self.0.now.set(now);
             if completions > 0 {
                 idle.woken(now);
@@ -252,6 +256,15 @@ impl Core {
             }
         }
         Ok(())
+    }
+
+    /// Lets no deadline see a time in which nothing could run, as when the process or its machine is stopped: who would have been
+    /// in time is not to be told that it was late. `from` is when it should have been looked at the latest.
+    fn skip_pause(&self, from: Instant, now: Instant) {
+        let pause = now.saturating_duration_since(from);
+        if pause >= Duration::from_millis(limits::PAUSE_MS) {
+            self.0.start.set(self.0.start.get() + pause + Duration::from_millis(limits::PAUSE_GRACE_MS));
+        }
     }
 
     fn turned(&self, at: Instant) {
@@ -267,7 +280,7 @@ impl Core {
     }
 
     fn instant_of(&self, tick: u32) -> Instant {
-        self.0.start + Duration::from_millis(u64::from(tick) * limits::TICK_MS)
+        self.0.start.get() + Duration::from_millis(u64::from(tick) * limits::TICK_MS)
     }
 
     fn wake_sleepers(&self, now: Instant) -> usize {

@@ -35,7 +35,7 @@ impl CoreThread {
 }
 
 /// Starts a core's thread, on which `main` runs as the first task with the receiving end of the core's mailbox. `ended`
-/// runs on that thread when the core has ended, even by a panic.
+/// runs when the core has ended, or has not come about, even by a panic.
 ///
 /// # Errors
 /// The CPU does not exist or is not ours, or the machine lacks descriptors, memory or threads.
@@ -50,12 +50,14 @@ where
 {
     let bell = Doorbell::new()?;
     let (sender, receiver) = mailbox(limits::MAILBOX_MESSAGES, Arc::clone(&bell));
+    // From here on: the executor panics on its thread, before it runs anything, where the machine has none for its helpers.
+    let ended = OnDrop(Some(ended));
     let thread = LocalExecutorBuilder::new(Placement::Fixed(options.cpu))
         .name(&format!("core-{}", options.index))
         .io_memory(limits::GLOMMIO_IO_MEMORY_OCTETS)
         .ring_depth(limits::GLOMMIO_RING_DEPTH)
         .spawn(move || async move {
-            let _ended = OnDrop(Some(ended));
+            let _ended = ended;
             let core = Core::new(options.index, bell, options.open_max)?;
             core.spawn(main(core.clone(), receiver));
             core.drive(options.idle).await

@@ -45,6 +45,68 @@ fn an_unprivileged_user_with_8_mib_of_memlock() {
     println!("pinned: {}", line("VmPin:"));
 }
 
+/// With one thread more each time: it serves, or it refuses to start with the mending, and is never half there.
+#[test]
+fn too_few_threads_are_told_with_the_mending() {
+    let origin = Origin::saying("fine");
+    let serves = |threads: u32| {
+        let setup = Setup::to(&[origin.address]);
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        std::fs::set_permissions(setup.dir.path(), open).unwrap();
+        let nproc = format!("--nproc={threads}:{threads}");
+        // The limit counts a user's, so it is a user of its own.
+        let setup = if am_root() {
+            let user = ["setpriv", "--reuid=64321", "--regid=64321", "--clear-groups", "--bounding-set=-all"];
+            let [a, b, c, d, e] = user;
+            setup.under([a, b, c, d, e, "--pdeathsig=KILL", "prlimit", &nproc])
+        } else {
+            setup.under(["prlimit", &nproc])
+        };
+        let mut router = setup.launch();
+        let answers = || {
+            let mut stream = std::net::TcpStream::connect(router.address).ok()?;
+            std::io::Write::write_all(&mut stream, GET.as_bytes()).ok()?;
+            Wire::new(stream).response().ok().map(|response| response.status)
+        };
+        let ended = wait_for("it serves or has ended", wait::PATIENCE, || match router.part.has_ended() {
+            Some(status) => Some(Some(status)),
+            None => (answers() == Some(200)).then_some(None),
+        });
+        let Some(status) = ended else { return true };
+        let said = router.part.said();
+        assert_eq!(status.code(), Some(3), "{threads}: {said}");
+        assert!(said.contains("ulimit -u"), "{threads}: {said}");
+        false
+    };
+    let outcomes: Vec<bool> = (1..=16).map(serves).collect();
+    assert!(!outcomes[0] && (outcomes[15] || !am_root()), "{outcomes:?}");
+}
+
+/// As when its virtual machine is stopped: no deadline sees that time, of requests under way or of connections between two.
+#[test]
+fn a_pause_of_the_machine_is_nobodys_delay() {
+    let origin = Origin::saying("fine");
+    let mut setup = Setup::to(&[origin.address]);
+    for timeout in ["idle", "request_head", "response_head", "body_progress"] {
+        setup = setup.set(&format!("timeouts.{timeout}"), "1s");
+    }
+    let router = setup.start();
+    let mut clients: Vec<Wire> = (0..300).map(|_| router.connect()).collect();
+    for client in &mut clients {
+        assert_eq!(client.ask(GET).status, 200);
+    }
+    let (early, late) = clients.split_at_mut(200);
+    early.iter_mut().for_each(|client| client.send(GET.repeat(2)).unwrap());
+    router.part.signal("STOP");
+    late.iter_mut().for_each(|client| client.send(GET.repeat(2)).unwrap());
+    pause(std::time::Duration::from_secs(3));
+    router.part.signal("CONT");
+    let answers = clients.iter_mut().flat_map(|client| [client.response(), client.response()]);
+    let outcomes: Vec<Result<u16, Cut>> = answers.map(|answer| answer.map(|answer| answer.status)).collect();
+    let wrong: Vec<_> = outcomes.iter().filter(|outcome| **outcome != Ok(200)).collect();
+    assert!(wrong.is_empty(), "{} of {}: {wrong:?}", wrong.len(), outcomes.len());
+}
+
 #[test]
 fn too_few_descriptors_are_told_with_the_mending() {
     let mut router = Setup::new().under(["prlimit", "--nofile=300:300"]).launch();

@@ -55,7 +55,7 @@ pub enum RunError {
     Cpu { place: String, cpu: usize },
     #[error(transparent)]
     Machine(#[from] Lacking),
-    #[error("{what}: {error}")]
+    #[error("{what}: {error}; give it more threads and descriptors (ulimit -u, ulimit -n)")]
     System { what: &'static str, error: io::Error },
     #[error("{endpoint} is this router's own listener {listener}; give the origin's address")]
     OwnSocket { service: String, endpoint: String, listener: ListenAddress },
@@ -68,7 +68,10 @@ pub enum RunError {
     /// What a field of the configuration leads to; `place` is that of the field.
     #[error("{place}: {error}")]
     At { place: String, error: Box<RunError> },
-    #[error("core {0} has failed; what it served is lost, so the process ends to be started again")]
+    #[error(
+        "core {0} has failed, as the lines before say; what it served is lost, so the process ends to be started again; \
+         where a thread was lacking, allow more (ulimit -u)"
+    )]
     CoreFailed(usize),
 }
 
@@ -105,7 +108,14 @@ impl RunError {
 
     /// Whether the machine is at fault rather than the configuration.
     pub fn is_of_machine(&self) -> bool {
-        matches!(self, RunError::Machine(_) | RunError::System { .. } | RunError::CoreFailed(_))
+        matches!(
+            self,
+            RunError::Machine(_)
+                | RunError::System { .. }
+                | RunError::CoreFailed(_)
+                | RunError::Admin(AdminError::Thread { .. })
+                | RunError::Log(LogError::Thread { .. })
+        )
     }
 }
 
